@@ -221,7 +221,7 @@ codes! {
         "r: (tag, data, vfield) { tag.value = 4; data.width = rest; data.interpretation = none; }";
     UntilCondition = "E0608", "3.3",
         "The condition of `(until expr)*item` must refer to a field of the items.",
-        "r: (tag, n, (until n.value == 0)*x) { tag.value = 4; }";
+        "section s 1 { r: (n: u8, (until n.value == 0)*x: u8) { tag.value = 4; } }";
     ScannedItems = "E0609", "3.3",
         "A record that contains `(until expr)*item` or `(rest)*item` must not use `sectionStride` or `predicted`.",
         "r: (tag, (until x.value == 0)*x) { tag.value = 4; x.interpretation = sectionStride 2 1; }";
@@ -283,11 +283,11 @@ codes! {
         "A field with the role `records_size` must be a number field in a stream section's element that also contains a `magic` field. A field with the role `trailer` must be a number field and the only field of a stream section's element.",
         r#"section s 1 { r: (tag, size) { tag.value = 4; size.width = 4; size.interpretation = none; size.role = "records_size"; } }"#;
     RawSections = "E1103", "5.4",
-        "A DTD for files without a header must have exactly one section for the records. Sections for the data before and after the records do not count, and neither do sections nested in byte arrays. If no other section is left, a file may consist of the elements that contain the `magic` field, without `records_size`.",
+        "A DTD for files without a header must have one section for the records, in addition to those for data before and after them and for byte arrays. Without such a section, the elements with the `magic` field are the records.",
         r#"section head 1 { prologue: (magic, size) { magic.width = 4; magic.interpretation = none; magic.value = 7; magic.role = "magic"; size.width = 4; size.interpretation = none; size.role = "records_size"; } }"#;
     HeaderField = "E1104", "5.4",
-        "The argument of `default` may be a field of a file's header, `default header.field.value`. The header must be the only record with which a file may begin, and the field must be a number. Both this field and the one that receives its value must not be repeated. The record that receives it must belong to the file's records.",
-        "version.interpretation = default header.versoin.value;";
+        "The argument `header.field.value` of `default` must name a number in the only record with which a file can begin. Neither this field nor the field that receives the value may be repeated, and the latter must belong to the file's records.",
+        r#"section head 1 { h: (magic: u32, version: u8) { magic.value = 7; magic.role = "magic"; } } section s 2 { r: (v: default h.magic.value, h: u8) { tag.value = 4; } q: (w: default r.h.value) { tag.value = 5; } }"#;
     // Warnings.
     UnusedProperty = "W0101", "3.1",
         "A property should apply to a field of at least one record.",
@@ -313,11 +313,11 @@ codes! {
         "A format should match its field. `utf8`, `cstring` and `bytes` are for byte arrays, and `ipv6` and `uuid` are for byte arrays of 16 bytes. `ipv4` and `char` are for numbers of up to 4 bytes, `f32` is for numbers of 4 bytes, and `f64` is for numbers of 8 bytes. All other formats are for numbers.",
         r#"a.width = 8; a.interpretation = none; a.format = "uuid";"#;
     UnknownFormat = "W0109", "2",
-        r#"The formats are "dec" "hex" "signed" "f32" "f64" "utf8" "cstring" "bytes" "time_ns" "time_us" "time_s" "date_ns" "date_us" "date_ms" "date_s" "duration_ns" "bool" "char" "chars" "chars_le" "ipv4" "ipv6" "uuid". Any other format has no effect."#,
+        r#"The formats are "dec" "hex" "signed" "f32" "f64" "utf8" "cstring" "bytes" "time_ns" "time_us" "time_s" "date_ns" "date_us" "date_ms" "date_s" "duration_ns" "bool" "char" "chars" "chars_le" "ipv4" "ipv6" "uuid". Others have no effect."#,
         r#"a.width = 1; a.interpretation = none; a.format = "octal";"#;
     StreamAlone = "W0110", "3.4",
         "A section whose only record has no tag is a stream section, to which a field of another section should refer.",
-        "section log 1 { event: (time: u32); } section names 2 { name: vfield; }";
+        "section log 1 { event: (name: u16 sectionOffset 2, time: u32); } section names 2 { name: vfield; }";
     NameBeyondWidth = "W0111", "2",
         "The values and bits in `values` and `flags` should fit in the width of the field.",
         r#"a.width = 1; a.interpretation = none; a.flags = "8 late";"#;
