@@ -323,7 +323,7 @@ codes! {
         r#"a.width = 1; a.interpretation = none; a.flags = "8 late";"#;
     DivisionByZero = "W0112", "3.2",
         "An expression should not divide by 0, because every record would be an error of the trace.",
-        "data.width = length.value / 0;";
+        "r: (n: u8, data: bytes n.value / 0) { tag.value = 4; }";
 }
 
 impl Code {
