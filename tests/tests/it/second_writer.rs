@@ -28,7 +28,7 @@ fn a_writer_in_python_writes_the_vectors() {
     for entry in std::fs::read_dir(&*folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        let vector = metatf_test::vectors(&format!("good/{name}"));
+        let vector = metatf_test::vectors(format!("good/{name}"));
         let schema = runtime::schema(&std::fs::read_to_string(vector.join("format.dtd")).unwrap());
         let expected = sorted(&schema, &std::fs::read(vector.join("trace.mtf")).unwrap());
         let (_, end) = runtime::read(&schema, &std::fs::read(&path).unwrap());
