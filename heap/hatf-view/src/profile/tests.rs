@@ -333,7 +333,7 @@ fn damaged_raw_profiles() {
     let number = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap());
     let [infos, stacks] = [32, 40].map(|at| usize::try_from(number(at)).unwrap());
     let wrong = [
-        (0, 1, "offset 0: not a raw memory profile"),
+        (0, 1, "offset 0: not a raw LLVM memory profile"),
         (8, 2, "offset 0: unsupported version 2: expected 3 to 5"),
         (8, 6, "offset 0: unsupported version 6"),
         (16, 47, "offset 0: the size of the profile is invalid"),
@@ -341,9 +341,9 @@ fn damaged_raw_profiles() {
         (24, 47, "offset 0: the offset of the segments is outside"),
         (32, u64::MAX, "offset 0: the offset of the memory info blocks is outside"),
         (40, 48, "offset 0: the sections are in the wrong order"),
-        (48, u64::MAX, "offset 48: the number of segments is 18446744073709551615, but"),
+        (48, u64::MAX, "offset 48: the number of segments is 18446744073709551615, which exceeds"),
         (48 + 8 + 24, 33, "offset 56: the build id of segment 0"),
-        (infos, 1 << 60, &format!("offset {infos}: the number of memory info blocks is 1152921504606846976, but")),
+        (infos, 1 << 60, &format!("offset {infos}: the number of memory info blocks is 1152921504606846976, which exceeds")),
         (infos + 8, 0xcc, &format!("offset {}: there is no stack 0xcc", infos + 8)),
         // The number of histogram entries, and half of the pointer after it.
         (infos + 16 + 132, 0x7fff_ffff, &format!("offset {}: 2147483647 entries", infos + 16 + 132)),

@@ -34,7 +34,7 @@ fn a_death_says_why() {
         assert_eq!(death(script).to_string(), why, "{script}");
     }
     let missing = ChildCommand::new("/nowhere/program".into(), Vec::new()).start().unwrap_err().to_string();
-    assert!(missing.starts_with("failed, as its child process could not be run: No such file"), "{missing}");
+    assert!(missing.starts_with("failed because its child process could not be started: No such file"), "{missing}");
 }
 
 /// Sends a request that exceeds the capacity of a pipe.
