@@ -186,6 +186,8 @@ impl<'a> ElementTable<'a> {
             if self.place.piece != piece {
                 enter(&mut self.state, &format, found);
             }
+            // The state is that of this piece, even if no element begins at the offset.
+            self.place = wanted;
             if !self.begins_at(&format, record, wanted)? {
                 return Err(none);
             }

@@ -343,7 +343,11 @@ fn damaged_raw_profiles() {
         (40, 48, "offset 0: the sections are in the wrong order"),
         (48, u64::MAX, "offset 48: the number of segments is 18446744073709551615, which exceeds"),
         (48 + 8 + 24, 33, "offset 56: the build id of segment 0"),
-        (infos, 1 << 60, &format!("offset {infos}: the number of memory info blocks is 1152921504606846976, which exceeds")),
+        (
+            infos,
+            1 << 60,
+            &format!("offset {infos}: the number of memory info blocks is 1152921504606846976, which exceeds"),
+        ),
         (infos + 8, 0xcc, &format!("offset {}: there is no stack 0xcc", infos + 8)),
         // The number of histogram entries, and half of the pointer after it.
         (infos + 16 + 132, 0x7fff_ffff, &format!("offset {}: 2147483647 entries", infos + 16 + 132)),
