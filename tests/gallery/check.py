@@ -3,11 +3,12 @@
     check.py files FOLDER                makes files, and prints a line for each: the name of its DTD, its byte order and its path
     check.py values FORMAT FILE LINES    compares the JSON lines of a file
 
-The other readers are Python's modules gzip, zlib and zoneinfo, and for pictures a decoder of LZW in this file."""
+The other readers are the modules gettext, gzip, marshal, sqlite3, wave, zipfile, zlib and zoneinfo of Python, and curses where it is available. For all other formats, this file contains a decoder."""
 import array
 import ast
 import contextlib
 import datetime
+import gettext
 import gzip
 import hashlib
 import importlib.util
@@ -202,6 +203,62 @@ def generated(folder):
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("words.txt", b"many words " * 500)
     add("zip", "little", "streamed.zip", buffer.getvalue())
+    pages = b""
+    for i, lacing in enumerate([[30], [255, 255, 3, 0, 128, 127], [], [200] * 255]):
+        pages += struct.pack("<4sBBqIIIB", b"OggS", 0, 2 * (i == 0), i * 100, 7, i, 5, len(lacing)) + bytes(lacing) + os.urandom(sum(lacing))
+    add("ogg", "little", "made.ogg", pages)
+
+    elements = [(1, struct.pack("<d", 2.5)), (2, b"\5\0\0\0word\0"), (3, b"\5\0\0\0\0"), (4, b"\x0c\0\0\0\x100\0\1\0\0\0\0"), (5, b"\3\0\0\0\x80abc"), (6, b"")]
+    elements += [(7, os.urandom(12)), (8, b"\1"), (9, struct.pack("<q", 1_700_000_000_123)), (10, b""), (11, b"a+\0i\0"), (12, b"\2\0\0\0n\0" + bytes(12))]
+    elements += [(13, b"\2\0\0\0x\0"), (14, b"\2\0\0\0y\0"), (15, b"\x0b\0\0\0abcdefg"), (16, struct.pack("<i", -7)), (17, struct.pack("<II", 1, 1_700_000_000))]
+    elements += [(18, struct.pack("<q", -(1 << 40))), (19, os.urandom(16)), (0x7F, b""), (0xFF, b"")]
+    documents = [b"".join(bytes([kind]) + b"key%d\0" % kind + value for kind, value in chosen) for chosen in [elements, [], elements[:2]]]
+    add("bson", "little", "made.bson", b"".join(struct.pack("<I", len(document) + 5) + document + b"\0" for document in documents))
+
+    words = [(b"", b"Content-Type: text/plain; charset=UTF-8\n"), (b"big", "gro\u00df".encode()), (b"small", b"klein")]
+    for order, mark in [("little", "<"), ("big", ">")]:
+        strings, table = b"", []
+        for column in range(2):
+            for word in words:
+                table.append((len(word[column]), 32 + 48 + len(strings)))
+                strings += word[column] + b"\0"
+        head = struct.pack(mark + "7I", 0x950412DE, 0, 3, 28, 56, 0, 0)
+        table = [struct.pack(mark + "II", *pair) for pair in table]
+        add("gettext-mo", order, f"{order}.mo", head + b"".join(table[:3]) + b"gap!" + b"".join(table[3:]) + strings)
+
+    # Blocks that are stored and a block of one repeated byte, with each width of the size.
+    frames = b""
+    for flags, head in [(0x20, b"\x0c"), (0x40, b"\x50\x0c\0"), (0x80 | 0x21, b"\7" + struct.pack("<I", 12)), (0xC0 | 3, b"\x50\7\0\0\0" + struct.pack("<Q", 12)), (2, b"\x50\7\0")]:
+        frames += struct.pack("<IB", 0xFD2FB528, flags) + head + (4 << 3).to_bytes(3, "little") + b"text" + (8 << 3 | 2 | 1).to_bytes(3, "little") + b"x"
+        frames += struct.pack("<II", 0x184D2A53, 3) + b"any"
+    add("zstd", "little", "made.zst", frames)
+    frames = struct.pack("<IBBB", 0x184D2204, 0x60, 0x40, 0x82) + struct.pack("<I", 4 | 1 << 31) + b"text" + bytes(4)
+    frames += struct.pack("<IBBQIB", 0x184D2204, 0x7D, 0x40, 4, 9, 0) + struct.pack("<I", 4 | 1 << 31) + b"text" + bytes(4) + bytes(4) + b"sums"
+    add("lz4", "little", "made.lz4", frames)
+    for format, tool in [("zstd", ["zstd", "-q", "-k"]), ("lz4", ["lz4", "-q", "-k", "-BX"])]:
+        path = os.path.join(folder, f"tool-{format}")
+        write(path, b"many words " * 50_000)
+        if shutil.which(tool[0]) and subprocess.run([*tool, path, path + ".out"] if format == "lz4" else [*tool, path, "-o", path + ".out"]).returncode == 0:
+            found.append((format, "little", path + ".out"))
+
+    add("ico", "little", "made.ico", struct.pack("<HHH", 0, 1, 2) + struct.pack("<BBBBHHII", 16, 16, 0, 0, 1, 32, 5, 38) + struct.pack("<BBBBHHII", 0, 0, 0, 0, 1, 32, 3, 43) + b"firsttwo")
+    add("acct", "little", "made.acct", b"".join(struct.pack(ACCT, 2, 3, 0, 256, 1000, 100, 40 + i, 1, 1_700_000_000, 1.5, 3, 0x2001, 900, 0, 0, 7, 8, 0, b"make") for i in range(3)))
+    # A pixel of each kind of chunk: rgb, run, difference, luma, index and rgba.
+    chunks = b"\xfe\x0a\x14\x1e" + b"\xc1" + b"\x7f" + b"\xa4\x97" + bytes([(10 * 3 + 20 * 5 + 30 * 7 + 255 * 11) % 64]) + b"\xff\1\2\3\4"
+    add("qoi", "big", "made.qoi", struct.pack(">4sIIBB", b"qoif", 7, 1, 4, 0) + chunks + bytes(7) + b"\1")
+    columns = struct.pack("<11scIBB14x", b"WORD", b"C", 0, 5, 0) + struct.pack("<11scIBB14x", b"NUMBER", b"N", 0, 4, 1)
+    rows = b" first 1.0" + b"*fifth-2.5" + b" third12.0"
+    add("dbf", "little", "made.dbf", struct.pack("<BBBBIHH20x", 3, 126, 11, 27, 3, 97, 10) + columns + b"\r" + rows + b"\x1a")
+    for order, mark in [("little", "<"), ("big", ">")]:
+        words = [0x07230203, 0x00010500, 0x70000, 4, 0, 2 << 16 | 17, 1, 3 << 16 | 14, 0, 1, 1 << 16 | 253]
+        add("spirv", order, f"{order}.spv", struct.pack(f"{mark}{len(words)}I", *words))
+    for magic, code, user in [(0x011A, "h", b""), (0x021E, "i", b"user")]:
+        names = b"made|a terminal\0"
+        head = struct.pack("<6H", magic, len(names), 3, 3, 2, 6)
+        add("terminfo", "little", f"{magic}.terminfo", head + names + b"\1\0\1\0" + struct.pack(f"<3{code}2h", 80, -1, 24, 0, -1) + b"\x1b[2J\0\0" + user)
+    for path in ["/lib/terminfo/x/xterm", "/usr/share/terminfo/x/xterm", "/lib/terminfo/l/linux", "/usr/share/terminfo/x/xterm-256color"]:
+        if os.path.exists(path) and importlib.util.find_spec("_curses"):
+            found.append(("terminfo", "little", path))
     add("pyc", "little", "timed.pyc", compiled(folder, py_compile.PycInvalidationMode.TIMESTAMP))
     add("pyc", "little", "hashed.pyc", compiled(folder, py_compile.PycInvalidationMode.CHECKED_HASH))
     return found
@@ -218,6 +275,7 @@ class Unseekable(io.BytesIO):
         raise io.UnsupportedOperation
 
 
+ACCT = "<BBHIIIIIIfHHHHHHHH16s"
 UTMP = "Hxxi32s4s32s256shhiII16s20x"
 JAVA = """
 class Shown {
@@ -652,6 +710,203 @@ def check_pyc(content, records):
         assert module["source_hash"].to_bytes(8, "little") == importlib.util.source_hash(source)
     else:
         assert module["size"] == len(source) and module["modified"] > 1_600_000_000
+
+
+def check_ogg(content, records):
+    at = 0
+    for page in records:
+        count = content[at + 26]
+        lacing = list(content[at + 27 : at + 27 + count])
+        position, stream, sequence, crc = struct.unpack_from("<qIII", content, at + 6)
+        assert (page["position"], page["stream"], page["sequence"], page["crc"]) == (position, stream, sequence, crc)
+        lengths = [segment.get("carry", segment["after"])["sum"] - segment["before"]["sum"] for segment in page["segments"]]
+        assert lengths == lacing
+        at += 27 + count + sum(lacing)
+        assert bytes.fromhex(page["data"]) == content[at - sum(lacing) : at]
+    assert at == len(content)
+
+
+def check_bson(content, records):
+    at = 0
+    for document in records:
+        size = int.from_bytes(content[at : at + 4], "little")
+        at, end = at + 4, at + size - 1
+        for element in document["elements"]:
+            kind, start = content[at], content.index(0, at) + 1
+            assert element["name"].encode() == content[at + 1 : start - 1] == b"key%d" % kind
+            lengths = {1: 8, 7: 12, 8: 1, 9: 8, 16: 4, 17: 8, 18: 8, 19: 16, 11: 5}
+            length = int.from_bytes(content[start : start + 4], "little")
+            lengths |= {2: 4 + length, 3: length, 4: length, 5: 5 + length, 12: 16 + length, 13: 4 + length, 14: 4 + length, 15: length}
+            at = start + lengths.get(kind, 0)
+            body = content[start:at]
+            value = element.get("value")
+            if kind in (2, 13, 14):
+                assert value.encode() + b"\0" == body[4:]
+            elif kind in (3, 4, 15):
+                assert element["content"] == body[4:].hex()
+            elif kind in (5, 12):
+                assert value == body[5 if kind == 5 else -12 :].hex() and element.get("namespace") in (None, "n")
+            elif kind in (7, 19):
+                assert value == body.hex()
+            elif kind == 11:
+                assert (element["pattern"], element["options"]) == ("a+", "i")
+            elif kind == 17:
+                assert (element["increment"], element["seconds"]) == struct.unpack("<II", body)
+            elif body:
+                assert (value,) == struct.unpack({1: "<d", 8: "<B", 9: "<q", 16: "<i", 18: "<q"}[kind], body)
+        assert at == end and content[end] == 0
+        at += 1
+    assert at == len(content)
+
+
+def check_gettext_mo(content, records):
+    [catalog] = records
+    known = gettext.GNUTranslations(io.BytesIO(content))
+    for original, translation in zip(catalog["originals"], catalog["translations"]):
+        source, target = (content[part["offset"] : part["offset"] + part["length"]].decode() for part in (original, translation))
+        if source:
+            assert known.gettext(source) == target
+        else:
+            assert known.info()["content-type"] in target
+    assert catalog["count"] == len(catalog["originals"]) == 3 and content.endswith(bytes.fromhex(catalog["strings"]))
+
+
+def check_zstd(content, records):
+    frames = [record["data"] for record in records if "data" in record]
+    skipped = [record["skipped"] for record in records if "skipped" in record]
+    if not skipped:
+        [frame] = frames
+        # The last block ends before the checksum.
+        assert frame["checksum"] == int.from_bytes(content[-4:], "little") and frame["blocks"][-1]["head"] & 1
+        assert content[:-4].endswith(bytes.fromhex(frame["blocks"][-1]["content"]))
+        return
+    assert [part["content"] for part in skipped] == [b"any".hex()] * 5 and len(frames) == 5
+    for frame in frames:
+        text = b""
+        for block in frame["blocks"]:
+            data = bytes.fromhex(block["content"])
+            text += data * (block["head"] >> 3) if block["head"] >> 1 & 3 == 1 else data
+        assert text == b"textxxxxxxxx"
+        sizes = {"size_1": 12, "size_2": 268, "size_4": 12, "size_8": 12}
+        assert all(frame.get(key) in (None, size) for key, size in sizes.items())
+        assert sum(key in frame for key in sizes) == (frame["flags"] != 2)
+        assert {frame.get("dictionary_1"), frame.get("dictionary_2"), frame.get("dictionary_4")} <= {None, 7}
+
+
+def check_lz4(content, records):
+    text = b""
+    for frame in records:
+        for block in frame["blocks"]:
+            data = bytes.fromhex(block["content"])
+            text += data if block["length"] >> 31 else lz4_block(data)
+        assert frame["blocks"][-1]["length"] == 0 and frame.get("size", 4) == 4
+    assert text == b"texttext" if len(records) == 2 else text == b"many words " * 50_000
+
+
+def lz4_block(data):
+    """Returns the bytes of a block that is compressed with LZ4."""
+    at, out = 0, bytearray()
+
+    def length(number):
+        nonlocal at
+        while number >= 15:
+            at += 1
+            number += data[at - 1]
+            if data[at - 1] < 255:
+                break
+        return number
+
+    while at < len(data):
+        token = data[at]
+        at += 1
+        literals = length(token >> 4)
+        out += data[at : at + literals]
+        at += literals
+        if at == len(data):
+            break
+        distance = int.from_bytes(data[at : at + 2], "little")
+        at += 2
+        for _ in range(length(token & 15) + 4):
+            out.append(out[-distance])
+    return bytes(out)
+
+
+def check_ico(content, records):
+    [icon] = records
+    assert icon["count"] == len(icon["pictures"]) and bytes.fromhex(icon["contents"]) == content[6 + 16 * icon["count"] :]
+    for i, picture in enumerate(icon["pictures"]):
+        assert tuple(picture.values()) == struct.unpack_from("<BBBBHHII", content, 6 + 16 * i)
+        assert picture["offset"] + picture["size"] <= len(content)
+
+
+def check_acct(content, records):
+    for record, fields in zip(records, struct.iter_unpack(ACCT, content)):
+        command = record["command"]
+        assert (*list(record.values())[3:-1], command["text"].encode()) == (*fields[:-1], fields[-1].rstrip(b"\0"))
+    assert len(records) * 64 == len(content)
+
+
+def check_qoi(content, records):
+    [picture] = records
+    assert (picture["columns"], picture["rows"], picture["channels"]) == struct.unpack_from(">IIB", content, 4)
+    data, at, seen, pixel, pixels = bytes.fromhex(picture["pixels"]), 0, [(0, 0, 0, 0)] * 64, (0, 0, 0, 255), []
+    while at < len(data):
+        first, at, run = data[at], at + 1, 1
+        if first >= 0xFE:
+            end = at + 3 + (first == 0xFF)
+            pixel, at = (*data[at:end], *pixel[end - at :]), end
+        elif first >> 6 == 0:
+            pixel = seen[first]
+        elif first >> 6 == 1:
+            pixel = (*((pixel[i] + (first >> shift & 3) - 2) & 255 for i, shift in enumerate([4, 2, 0])), pixel[3])
+        elif first >> 6 == 2:
+            green, at = (first & 63) - 32, at + 1
+            steps = [green + (data[at - 1] >> 4) - 8, green, green + (data[at - 1] & 15) - 8]
+            pixel = (*((pixel[i] + step) & 255 for i, step in enumerate(steps)), pixel[3])
+        else:
+            run = (first & 63) + 1
+        seen[(pixel[0] * 3 + pixel[1] * 5 + pixel[2] * 7 + pixel[3] * 11) % 64] = pixel
+        pixels += [pixel] * run
+    assert len(pixels) == picture["columns"] * picture["rows"] and pixels[0] == pixels[5] == (10, 20, 30, 255) and pixels[6] == (1, 2, 3, 4)
+
+
+def check_dbf(content, records):
+    [table] = records
+    assert (table["year"], table["month"], table["day"], table["count"]) == (126, 11, 27, 3)
+    assert [column["name"]["text"] for column in table["columns"]] == ["WORD", "NUMBER"] and [column["width"] for column in table["columns"]] == [5, 4]
+    rows = [bytes.fromhex(row) for row in table["rows"]]
+    assert [(row[1:6].strip(), float(row[6:])) for row in rows] == [(b"first", 1.0), (b"fifth", -2.5), (b"third", 12.0)] and table["after"] == "1a"
+
+
+def check_spirv(content, records):
+    words = struct.unpack(f"{'<' if content[0] == 3 else '>'}{len(content) // 4}I", content)
+    [head] = [record for record in records if record["@section"] == "head"]
+    instructions = [record for record in records if record["@section"] == "instructions"]
+    assert tuple(head.values())[-5:] == words[:5]
+    assert [word for record in instructions for word in (record["head"], *record["operands"])] == list(words[5:])
+    assert [record["head"] & 0xFFFF for record in instructions] == [17, 14, 253]
+
+
+def check_terminfo(content, records):
+    [terminal] = records
+    wide = content[0] == 0x1E
+    numbers = terminal["wide" if wide else "narrow"]["numbers"]
+    strings = bytes.fromhex(terminal["strings"])
+    first = terminal["names"].rstrip("\0").split("|")[0]
+    if first == "made":
+        assert (terminal["flags"], numbers, strings) == ([1, 0, 1], [80, -1, 24], b"\x1b[2J\0\0")
+        assert terminal["extended"] == (b"user".hex() if wide else "")
+        return
+    import curses
+
+    curses.setupterm(first, 1)
+    # Some numbers and flags, by their indices in terminfo(5).
+    for names, values, get in [({1: "it", 13: "colors", 14: "pairs"}, numbers, curses.tigetnum), ({1: "am", 4: "xenl"}, terminal["flags"], curses.tigetflag)]:
+        for i, name in names.items():
+            assert max(get(name), 0) == max((values + [0] * 20)[i], 0), name
+    for i, name in {1: "bel", 2: "cr", 5: "clear", 10: "cup"}.items():
+        offset = terminal["offsets"][i]
+        assert curses.tigetstr(name) == (strings[offset : strings.index(0, offset)] if offset >= 0 else None), name
 
 
 if __name__ == "__main__":
