@@ -180,7 +180,7 @@ def generated(folder):
     add("java-class", "big", "Made.class", java_class())
     if shutil.which("javac"):
         write(os.path.join(folder, "Shown.java"), JAVA.encode())
-        if subprocess.run(["javac", "-d", folder, os.path.join(folder, "Shown.java")]).returncode == 0:
+        if subprocess.run(["javac", "-d", folder, os.path.join(folder, "Shown.java")], stdout=subprocess.DEVNULL).returncode == 0:
             found += [("java-class", "big", os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.startswith("Shown") and name.endswith(".class")]
 
     archives = [("stored", zipfile.ZIP_STORED, b""), ("deflated", zipfile.ZIP_DEFLATED, b"a remark")]
@@ -238,7 +238,7 @@ def generated(folder):
     for format, tool in [("zstd", ["zstd", "-q", "-k"]), ("lz4", ["lz4", "-q", "-k", "-BX"])]:
         path = os.path.join(folder, f"tool-{format}")
         write(path, b"many words " * 50_000)
-        if shutil.which(tool[0]) and subprocess.run([*tool, path, path + ".out"] if format == "lz4" else [*tool, path, "-o", path + ".out"]).returncode == 0:
+        if shutil.which(tool[0]) and subprocess.run([*tool, path, path + ".out"] if format == "lz4" else [*tool, path, "-o", path + ".out"], stdout=subprocess.DEVNULL).returncode == 0:
             found.append((format, "little", path + ".out"))
 
     add("ico", "little", "made.ico", struct.pack("<HHH", 0, 1, 2) + struct.pack("<BBBBHHII", 16, 16, 0, 0, 1, 32, 5, 38) + struct.pack("<BBBBHHII", 0, 0, 0, 0, 1, 32, 3, 43) + b"firsttwo")
