@@ -259,6 +259,25 @@ def generated(folder):
     for path in ["/lib/terminfo/x/xterm", "/usr/share/terminfo/x/xterm", "/lib/terminfo/l/linux", "/usr/share/terminfo/x/xterm-256color"]:
         if os.path.exists(path) and importlib.util.find_spec("_curses"):
             found.append(("terminfo", "little", path))
+    sizes = [0, 5, 300]
+    body = b"".join(struct.pack(">IIIIq", size + 1, size, 1, 0, (1 << 55) + i) + os.urandom(size) for i, size in enumerate(sizes))
+    add("btsnoop", "big", "made.btsnoop", b"btsnoop\0" + struct.pack(">II", 1, 1002) + body)
+    body = b"".join(struct.pack(">6I", size, size, 24 + size + 3, 0, 1_700_000_000, i) + os.urandom(size + 3) for i, size in enumerate(sizes))
+    add("snoop", "big", "made.snoop", b"snoop\0\0\0" + struct.pack(">II", 2, 4) + body)
+    for order, mark in [("little", "<"), ("big", ">")]:
+        events = [struct.pack(mark + BLKTRACE, 0x65617407, i, 1000 * i, 8 * i, 4096, 1 << 17 | i, 42, 8 << 20 | 1, 3, 0, size) + os.urandom(size) for i, size in enumerate([0, 4, 0])]
+        add("blktrace", order, f"{order}.blktrace", b"".join(events))
+        body = b"\0" + struct.pack(mark + "QQII15sc5H", 0x400000, 0x400028, 5, 100, b"seconds", b"s", *range(5))
+        body += b"\1" + struct.pack(mark + "QQI", 0x400001, 0x400010, 7) + b"\2" + struct.pack(mark + "IQQQQ", 2, 1, 2, 3, 4)
+        add("gmon", order, f"{order}.gmon", b"gmon" + struct.pack(mark + "I12x", 1) + body)
+    events = [(15, 0, b"\4\0" + b"8.0.36".ljust(50, b"\0")), (2, 8, b"select 1"), (4, 32, b"\4\0\0\0\0\0\0\0log.2")]
+    add("mysql-binlog", "little", "made.binlog", b"\xfebin" + b"".join(struct.pack(BINLOG, 1_700_000_000, kind, 1, 19 + len(body), 99, flags) + body for kind, flags, body in events))
+    batches = [struct.pack(KAFKA, 10 * i, 49 + len(body), -1, 2, 77, 1, 2, 1_700_000_000_000, 1_700_000_000_009, -1, -1, -1, 3) + body for i, body in enumerate([b"", b"records"])]
+    add("kafka-log", "big", "made.log", b"".join(batches))
+    templates = struct.pack(">HHHHHHI", 256, 2, 8, 4, 0x8001, 4, 29305)
+    sets = struct.pack(">HH", 2, 4 + len(templates)) + templates + struct.pack(">HH", 3, 8) + b"opts" + struct.pack(">HH", 256, 12) + b"\x0a\0\0\1\0\0\0\7"
+    message = struct.pack(">HHIII", 10, 16 + len(sets), 1_700_000_000, 1, 2) + sets
+    add("ipfix", "big", "made.ipfix", message + struct.pack(">HHIII", 10, 16, 1_700_000_001, 2, 2))
     add("pyc", "little", "timed.pyc", compiled(folder, py_compile.PycInvalidationMode.TIMESTAMP))
     add("pyc", "little", "hashed.pyc", compiled(folder, py_compile.PycInvalidationMode.CHECKED_HASH))
     return found
@@ -276,6 +295,9 @@ class Unseekable(io.BytesIO):
 
 
 ACCT = "<BBHIIIIIIfHHHHHHHH16s"
+BINLOG = "<IBIIIH"
+BLKTRACE = "IIQQIIIIIHH"
+KAFKA = ">QIiBIHIQQqhiI"
 UTMP = "Hxxi32s4s32s256shhiII16s20x"
 JAVA = """
 class Shown {
@@ -907,6 +929,73 @@ def check_terminfo(content, records):
     for i, name in {1: "bel", 2: "cr", 5: "clear", 10: "cup"}.items():
         offset = terminal["offsets"][i]
         assert curses.tigetstr(name) == (strings[offset : strings.index(0, offset)] if offset >= 0 else None), name
+
+
+def check_btsnoop(content, records):
+    check_packets(content, records, ">IIIIQ")
+
+
+def check_snoop(content, records):
+    check_packets(content, records, ">IIIIII")
+
+
+def check_packets(content, records, format):
+    at = 16
+    for packet in (record for record in records if record["@record"] == "packet"):
+        fields = struct.unpack_from(format, content, at)
+        assert tuple(value for value in packet.values() if isinstance(value, int))[-len(fields) :] == fields
+        at += struct.calcsize(format)
+        assert bytes.fromhex(packet["data"]) == content[at : at + fields[1]]
+        at += len(packet["data"] + packet.get("padding", "")) // 2
+    assert at == len(content)
+
+
+def check_blktrace(content, records):
+    at, mark = 0, "<" if content[0] == 7 else ">"
+    for event in records:
+        fields = struct.unpack_from(mark + BLKTRACE, content, at)
+        at += 48 + fields[-1]
+        assert (*list(event.values())[3:-1], bytes.fromhex(event["data"])) == (*fields, content[at - fields[-1] : at])
+    assert at == len(content) and len(records) == 3
+
+
+def check_gmon(content, records):
+    mark = "<" if content[4] else ">"
+    histogram, call, blocks = (record for record in records if record["@section"] == "records")
+    numbers = (*(histogram[key] for key in ["low", "high", "count", "rate"]), histogram["dimension"]["text"].encode().ljust(15, b"\0"))
+    assert (*numbers, bytes([histogram["abbreviation"]]), *histogram["samples"]) == struct.unpack_from(mark + "QQII15sc5H", content, 21)
+    assert (call["from"], call["function"], call["count"]) == struct.unpack_from(mark + "QQI", content, 72)
+    assert [number for block in blocks["blocks"] for number in block.values()] == list(struct.unpack_from(mark + "4Q", content, 97))
+
+
+def check_mysql_binlog(content, records):
+    at = 4
+    for event in (record for record in records if record["@record"] == "event"):
+        fields = struct.unpack_from(BINLOG, content, at)
+        assert tuple(event[key] for key in ["time", "type", "server", "size", "next", "flags"]) == fields
+        assert bytes.fromhex(event["content"]) == content[at + 19 : at + fields[3]]
+        at += fields[3]
+    assert at == len(content)
+
+
+def check_kafka_log(content, records):
+    at = 0
+    for batch in records:
+        fields = struct.unpack_from(KAFKA, content, at)
+        assert tuple(batch.values())[3:-1] == fields
+        assert bytes.fromhex(batch["records"]) == content[at + 61 : at + 12 + fields[1]]
+        at += 12 + fields[1]
+    assert at == len(content)
+
+
+def check_ipfix(content, records):
+    first, second = records
+    assert (first["length"], second["length"], second["sets"]) == (len(content) - 16, 16, [])
+    templates, options, data = first["sets"]
+    [template] = templates["templates"]
+    assert (template["id"], template["count"], options["content"], data["tag"]) == (256, 2, b"opts".hex(), 256)
+    assert template["fields"] == [{"element": 8, "length": 4}, {"element": 0x8001, "length": 4, "company": 29305}]
+    assert bytes.fromhex(data["content"]) == b"\x0a\0\0\1\0\0\0\7"
 
 
 if __name__ == "__main__":
