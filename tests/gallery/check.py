@@ -448,6 +448,8 @@ def check_wav(content, records):
     assert head["size"] == len(content) - 8
     [format] = [record for record in records if record["@record"] == "format"]
     [samples] = [record for record in records if record["@record"] == "samples"]
+    keys = ["encoding", "channels", "rate", "byte_rate", "block_size", "bits"]
+    assert tuple(format[key] for key in keys) == struct.unpack_from("<HHIIHH", content, content.index(b"fmt ") + 8)
     if format["encoding"] == 3:
         assert struct.unpack("<f", bytes.fromhex(samples["data"])) == (0.5,) and format["extension"] == "0000"
         assert [record["data"] for record in records if record["@record"] == "other"] == [b"odd".hex()]
@@ -541,8 +543,7 @@ def check_bmp(content, records):
     core = length == 12
     header = picture["core" if core else "info"]
     assert (picture["size"], bytes.fromhex(picture["pixels"])) == (len(content), content[offset:])
-    assert (header["columns"], header["rows"]) == struct.unpack_from("<HH" if core else "<ii", content, 18)
-    assert (header["planes"], header["bits"]) == struct.unpack_from("<HH", content, 22 if core else 26)
+    assert tuple(header.values()) == struct.unpack_from("<HHHH" if core else "<iiHHIIiiII", content, 18)
     assert bytes.fromhex(picture["palette"]) == content[14 + length : offset]
 
 
@@ -645,6 +646,8 @@ def check_sqlite(content, records):
                 assert value == database[{"freelist_count": "free_count", "schema_version": "schema_cookie"}.get(key, key)], key
             assert base.execute("pragma page_size").fetchone() == (size,)
             assert base.execute("pragma encoding").fetchone() == ({1: "UTF-8", 2: "UTF-16le", 3: "UTF-16be"}[database["encoding"]],)
+    numbers = [value for key, value in database.items() if isinstance(value, int) and not key.startswith("@") and "magic" not in key]
+    assert numbers == [*struct.unpack_from(">H6B6IiII", content, 16), *struct.unpack_from(">iIi", content, 60), *struct.unpack_from(">II", content, 92)]
     assert len(database["pages"]) == database["page_count"] - 1
     assert bytes.fromhex(database["first_page"] + "".join(database["pages"])) == content[100:]
 
@@ -652,6 +655,7 @@ def check_sqlite(content, records):
 def check_java_class(content, records):
     [record] = records
     count, at, slot, texts = int.from_bytes(content[8:10], "big"), 10, 1, {}
+    assert (record["minor"], record["major"], record["constant_count"]) == struct.unpack_from(">HHH", content, 4)
     for constant in record["constants"]:
         kind = content[at]
         assert constant["kind"] == kind
@@ -673,6 +677,7 @@ def check_java_class(content, records):
             assert struct.pack(code, *value) == content[at : at + struct.calcsize(code)], (kind, constant)
             at += struct.calcsize(code)
         slot += 2 if kind in (5, 6) else 1
+        assert constant["slot_2"] == slot - 1
     assert slot == count
 
     def number(width):
@@ -993,6 +998,7 @@ def check_ipfix(content, records):
     assert (first["length"], second["length"], second["sets"]) == (len(content) - 16, 16, [])
     templates, options, data = first["sets"]
     [template] = templates["templates"]
+    assert (first["time"], first["sequence"], first["domain"]) == struct.unpack_from(">III", content, 4)
     assert (template["id"], template["count"], options["content"], data["tag"]) == (256, 2, b"opts".hex(), 256)
     assert template["fields"] == [{"element": 8, "length": 4}, {"element": 0x8001, "length": 4, "company": 29305}]
     assert bytes.fromhex(data["content"]) == b"\x0a\0\0\1\0\0\0\7"
