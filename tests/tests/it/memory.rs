@@ -40,8 +40,8 @@ fn hostile_lengths_cost_nothing() {
         // Only limits bound items that store nothing (spec 3.3), and columns of equal bytes (spec 5.2).
         let case = path.parent().and_then(|p| p.file_name()).map_or_else(String::new, |n| n.to_string_lossy().into());
         let is_at_limit = matches!(&*case, "items-limit" | "x-items-over" | "x-items-of-elements")
-            || ["x-columns-edge-", "x-dictionary-"].iter().any(|long| case.starts_with(long));
-        let fixed = if is_at_limit { 8 * FIXED } else { FIXED };
+            || ["x-columns-edge-", "x-dictionary-", "x-predicted-edge-"].iter().any(|long| case.starts_with(long));
+        let fixed = if is_at_limit { 16 * FIXED } else { FIXED };
         // Set each part of the headers and some parts of the rest (lengths, counts, offsets) to a huge number.
         let last = bytes.len().saturating_sub(4).min(600);
         for at in (0..last).filter(|at| *at < 64 || at % 23 == 0) {
