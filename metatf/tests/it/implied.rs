@@ -5,9 +5,9 @@ use metatf::container::{FlushEvery, WriteOptions};
 use metatf::typed::Event;
 
 #[metatf_derive::metatf(dtd = "tests/dtds/implied.dtd")]
-mod implied {}
+mod sequences {}
 
-use implied::{Close, Log, Note, Open, Record, Trace, Writer};
+use sequences::{Close, Log, Note, Open, Record, Trace, Writer};
 
 fn options() -> WriteOptions {
     WriteOptions { flush: FlushEvery::NEVER, ..WriteOptions::default() }
