@@ -39,10 +39,16 @@ pub const VECTORS: [&str; 29] = [
 pub const TESTED: [&str; 5] = ["constants", "global-length", "v1-embedded-first", "x-by-name", "x-prologue-first"];
 
 /// DTDs in addition to those of the vectors.
-pub const MORE: [&str; 5] = [
+pub const MORE: [&str; 11] = [
     "dtds/calls.dtd",
     "dtds/other.dtd",
     "../dtds/gallery/gif.dtd",
     "../dtds/gallery/gzip.dtd",
     "../dtds/gallery/tzif.dtd",
+    "../dtds/gallery/acct.dtd",
+    "../dtds/gallery/dbf.dtd",
+    "../dtds/gallery/git-index.dtd",
+    "../dtds/gallery/java-class.dtd",
+    "../dtds/gallery/terminfo.dtd",
+    "../dtds/gallery/utmp.dtd",
 ];
