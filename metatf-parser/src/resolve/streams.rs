@@ -116,7 +116,9 @@ fn stream_section(model: &Model, number: Int) -> Option<ScopeIndex> {
 pub(super) fn references(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let scopes = model.scopes.iter().flat_map(|s| &s.ast.properties);
     let blocks = model.records.iter().flat_map(|r| &r.ast.block);
-    for setting in scopes.chain(blocks).filter(|s| s.property == Some(Property::Interpretation)) {
+    let types = model.scopes.iter().flat_map(|s| &s.ast.types).chain(model.records.iter().flat_map(|r| &r.ast.types));
+    let typed = types.flat_map(|typed| &typed.settings);
+    for setting in scopes.chain(blocks).chain(typed).filter(|s| s.property == Some(Property::Interpretation)) {
         let Value::Interpretation(interpretation) = &setting.value else { continue };
         let word = interpretation.word;
         for (kind, argument) in word.arguments().iter().zip(&interpretation.arguments) {

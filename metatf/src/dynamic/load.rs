@@ -23,11 +23,11 @@ pub struct Writer<S: Sink> {
     schema: Schema,
     /// The references to check, if the writer is strict.
     references: Option<References>,
-    /// How lines refer to the elements of each section.
+    /// The references in lines to the elements of each section.
     uses: Vec<TableUse>,
 }
 
-/// How lines refer to the elements of a section.
+/// The references in lines to the elements of a section.
 #[derive(Clone, Copy, Debug, Default)]
 struct TableUse {
     /// Whether fields can refer to the elements by strings.
