@@ -104,7 +104,8 @@ fn unknown_format(setting: &Setting, text: &str) -> Draft {
     let listed: Vec<String> = names.clone().map(|name| format!("\"{name}\"")).collect();
     let draft = Draft::new(Code::UnknownFormat, setting.value_span, format!("there is no format \"{text}\""));
     match nearest(text, names) {
-        Some(near) => draft.help(format!("did you mean `{near}`?")).replace(setting.value_span, format!("\"{near}\"")),
+        // Not an edit that `--fix` makes: a similar name, such as that of another unit, may change values.
+        Some(near) => draft.help(format!("did you mean `{near}`?")),
         None => draft.help(format!("the formats are {}", listed.join(", "))),
     }
 }

@@ -172,7 +172,8 @@ fn unknown(model: &Model, scope: ScopeIndex, word: &Name) -> Draft {
         return draft.help(format!("write `{same}`")).replace(word.span, same);
     }
     match nearest(word.text, known.iter().copied()) {
-        Some(near) => draft.help(format!("did you mean `{near}`?")).replace(word.span, near),
+        // Not an edit that `--fix` makes: a similar type may have another size or sign.
+        Some(near) => draft.help(format!("did you mean `{near}`?")),
         None => draft.help(
             "the types are `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, `bytes N`, `text`, `cstring`, untagged records, and \
              types defined as in `type micros: u64;`",
