@@ -34,19 +34,21 @@ pub(crate) fn interpretations(dtd: &Dtd) -> Vec<String> {
     let is_mentioned =
         |word: InterpretationWord| dtd.text.split(|c: char| !c.is_alphanumeric()).any(|w| w == word.name());
     let words = InterpretationWord::ALL.iter().filter(|word| used.contains(word) || is_mentioned(**word));
-    words.flat_map(|word| wrapped(&format!("- `{}`: {}", word.name(), word.doc()))).collect()
+    let lines = words.flat_map(|word| wrapped(&format!("- `{}`: {}", word.name(), word.doc()), "  "));
+    lines.map(|line| format!(" {line}")).collect()
 }
 
-/// Breaks an item of a list into lines for doc attributes.
-fn wrapped(item: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in item.split(' ') {
+/// Breaks a paragraph into lines for doc attributes. `indent` begins each line but the first.
+pub(crate) fn wrapped(paragraph: &str, indent: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in paragraph.split(' ') {
         match lines.last_mut() {
             Some(line) if line.len() + word.len() < 110 => {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(format!("   {word}")),
+            Some(_) => lines.push(format!("{indent}{word}")),
+            None => lines.push(word.to_owned()),
         }
     }
     lines

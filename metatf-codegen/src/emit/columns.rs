@@ -27,14 +27,14 @@ pub(super) fn emit(model: &Model) -> TokenStream {
         /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
         /// through [`Deref`](std::ops::Deref).
         ///
-        /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers. A
-        /// field inside a repetition or an optional field has one value per item, and the values of the count are the
-        /// numbers of items in each record.
+        /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+        /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
+        /// the number of items.
         #[derive(Clone, Debug)]
         pub struct Columns(runtime::Columns);
         impl Columns {
             /// Creates columns for some fields. A name consists of the record and the field, such as `record.field`, or
-            /// `record.spans.field` for a field of the nested records in `spans`. The columns of other fields stay empty, and
+            /// `record.items.field` for a field of nested records called `items`. The columns of other fields stay empty, and
             /// readers skip these fields where they can.
             ///
             /// # Errors

@@ -63,9 +63,9 @@ pub(crate) fn emit(
         quote! {
             ///
             /// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
-            /// previous item of a repetition. Leaves share a previous value if they inherit `delta`, `stride` or `predicted`
-            /// from the same declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group
-            /// starts with the initial values.
+            /// previous item of a repetition. Leaves share a previous value if they inherit `delta` or `stride` from the same
+            /// declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts with the
+            /// initial values.
         }
     });
     Ok(quote! {
@@ -76,10 +76,14 @@ pub(crate) fn emit(
         /// traits after these types connect them with the runtime, the crate `metatf`; its module `metatf::generated`
         /// documents the traits.
         ///
-        /// A trace consists of *sections*. Most sections contain records with tags. A *stream section* contains *elements*
-        /// without tags: a table, to whose elements the records of the same group refer by their offsets in bytes, or values
-        /// that records take in order. A *shared* table also serves the groups after its own. A trace is divided into *groups*, which can be read independently of each other, and a group into
-        /// *chunks*, each with consecutive records or elements of one section.
+        /// A trace consists of *sections*. A section contains records with tags, or, in a *stream section*, *elements*
+        /// without tags. Elements are values that records take in order, or they form a table, and records contain the
+        /// offsets of elements in bytes.
+        ///
+        /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
+        /// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
+        /// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
+        /// programs can write traces with a separate table in each group.
         ///
         /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
         /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
@@ -92,8 +96,8 @@ pub(crate) fn emit(
         /// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
         /// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
         /// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
-        /// Section 0, the global section, contains only these records, and records with tags that the DTD declares outside of
-        /// sections.
+        /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
+        /// outside of sections.
         ///
         /// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
         /// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that

@@ -109,7 +109,7 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
         /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
         /// in [`FORMAT`].
         impl runtime::Protocol for Protocol {
-            /// The name of the DTD, which traces contain.
+            /// The name of the DTD, which each trace contains.
             const SOURCE: &'static str = #source;
             const FORMAT: &'static runtime::tables::Format = &FORMAT;
             type Record<Bytes> = #record;
@@ -227,8 +227,9 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
                 }
             }
             /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-            /// the slow path. The tags of the section's first three records are compared first, and then the others in
-            /// ascending order, in groups of three after a check of the group's range.
+            /// the slow path. The first three records of the DTD are expected to be the most frequent ones, so their tags
+            /// are compared first. The tags of other records are compared in ascending order, in groups of three after a check
+            /// of the group's range.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
                 #tag: u32,
@@ -238,7 +239,7 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
                 None
             }
             /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
-            /// a data record of this section. For each tag, calls `next`.
+            /// a data record of this section. The runtime calls `next` with the tag of each record.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn run<'a, Bytes: From<&'a [u8]>, Break>(
                 reads: &mut impl runtime::Reads<'a>,
@@ -306,7 +307,8 @@ fn pick(model: &Model, of: &str, record: usize, is_first: bool) -> TokenStream {
         let docs = format!(" Lets `trace.only::<{of}>()` read the records of this type: `PLACES` are their indices in");
         quote! {
             #[doc = #docs]
-            /// [`FORMAT`], and `pick` selects them from all records.
+            /// [`FORMAT`]. On the fast path, the runtime reads each record and calls `pick`. On the slow path, it reads only
+            /// the records in `PLACES`, with `read` of `Family`.
         }
     });
     let listed = model.tagged.iter().flat_map(|s| s.records.iter().map(move |listed| (s, listed)));

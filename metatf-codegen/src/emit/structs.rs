@@ -38,6 +38,14 @@ pub(super) fn coding(model: &Model) -> TokenStream {
     let listed = model.tagged.iter().flat_map(|section| section.records.iter().map(|listed| listed.item));
     let tops: BTreeSet<usize> = listed.chain(model.streams.iter().map(|stream| stream.item)).collect();
     let first = tops.first().copied();
+    let mut fields = model.structs.iter().flat_map(|s| &s.shape.fields);
+    let repetitions = fields.any(|field| matches!(field.ty, Ty::List(_) | Ty::Optional(_))).then(|| {
+        quote! {
+            ///
+            /// `optional` and `each` call a closure as often as the count in the given leaf says. A computed count stores no
+            /// bytes: the row computes it when it is read, and compares it when it is written.
+        }
+    });
     let one = |(index, s): (usize, &Struct)| {
         let explained = |is_first: bool, docs: TokenStream| if is_first { docs } else { TokenStream::new() };
         let read = read(
@@ -49,9 +57,7 @@ pub(super) fn coding(model: &Model) -> TokenStream {
                     /// Reads the fields in the order of their leaves. Lengths and counts have no field: the row keeps them for the
                     /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
                     /// number of the first leaf, which is not 0 if another record contains the fields.
-                    ///
-                    /// `optional` and `each` call a closure as often as the count in the given leaf says. A computed count stores
-                    /// no bytes: the row computes it when it is read, and compares it when it is written.
+                    #repetitions
                 },
             ),
         );
@@ -72,7 +78,7 @@ pub(super) fn coding(model: &Model) -> TokenStream {
                     quote! {
                         /// Lets the runtime choose the type of the byte arrays in records and elements: `Family::With<&[u8]>`
                         /// borrows them from the trace, and `Family::With<Vec<u8>>` owns them. Without byte arrays, both are the
-                        /// same type. Readers of a single type, such as `trace.only::<T>()` and tables, call `read`.
+                        /// same type. `read` reads a record of a type that the caller has requested, or an element of a table.
                     },
                 ),
             )

@@ -59,9 +59,9 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
     let models = (!dtd.models.is_empty()).then(|| {
         let models = dtd.models.iter().map(|m| model(&references, m));
         quote! {
-            /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. `by`
-            /// is a leaf, such as a thread, whose values have separate histories in the model. `misses_in` is the number of the
-            /// section for the values that the model does not predict.
+            /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. `by` is a leaf, such
+            /// as a thread's number: the model keeps a separate history for each of its values. `misses_in` is the number of
+            /// the section with elements for values that the model does not predict.
             #heap
             const MODELS: &[Model] = &[#(#models),*];
         }
@@ -94,7 +94,8 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
     let was =
         dtd.records.iter().any(|record| !record.was.is_empty() || !record.earlier_paths().is_empty()).then(|| {
             quote! {
-                /// `was` lists other names of a record or a leaf, by which older traces may call it.
+                /// `was` lists names of a record or a leaf in older traces. For a leaf of a repetition with a name, these include
+                /// its name before repetitions could have names.
             }
         });
     let items = quote! {
@@ -105,9 +106,10 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
                     #tag_width #with_models #with_widths #with_raw;
             /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
             ///
-            /// For each leaf of these records in order, `cells` contains the number of the cell that stores its value in the last
-            /// record. Every leaf has a cell, because metadata can select an interpretation that depends on this value. Leaves
-            /// with the same number share a cell. `section` and `metadata` have no cells, and `comment` has the last numbers.
+            /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
+            /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
+            /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
+            /// `section` and `metadata` have no cells.
             #initials
             const SECTIONS: &[Section] = &[#(#sections),*];
             /// The records, each with its name, its tag, its leaves and the order in which they are stored.
@@ -262,14 +264,14 @@ fn leaves(constant: &Ident, record: &Record) -> TokenStream {
     let metadata = (record.name == "metadata").then(|| {
         quote! {
             /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-            /// an interpretation, and `value` is its argument.
+            /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
         }
     });
     let explained = (record.name == "comment").then(|| {
         quote! {
             /// A number has a path, a width in bytes and an interpretation, a byte array has a path and a length, and a computed
-            /// count has a path and an expression. `named` is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
-            /// counts that are expressions consist of operators in postfix order.
+            /// count has a path and an expression. A path is unique in its record; `named` is the name of the field in the DTD,
+            /// if it differs from the path. Lengths and counts that are expressions consist of operators in postfix order.
         }
     });
     quote!(#[doc = #docs] #metadata #explained const #constant: &[Leaf; #count] = &[#(#leaves),*];)

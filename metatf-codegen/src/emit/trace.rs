@@ -29,12 +29,17 @@ pub(super) fn trace(model: &Model) -> TokenStream {
         let mut docs = docs::above(
             &stream.docs,
             format!(
-                "Returns the elements of section `{}` in the part of the trace read so far, to be looked up by offset.",
+                "Provides access by offset to the elements of section `{}` that have been read so far.",
                 stream.title
             ),
         );
         if let Some(values) = filled(stream) {
-            docs.extend([String::new(), format!("The writer adds these elements, {values}.")]);
+            let examine = format!(
+                "The writer adds these elements, {values}, and readers apply them. No field contains an offset of \
+                                   such an element; this method is for programs that examine how a trace is encoded."
+            );
+            docs.push(String::new());
+            docs.extend(docs::wrapped(&examine, ""));
         }
         let (docs, method) = (docs::attributes(&docs), ident(&stream.method));
         let (element, index) = (element(model, stream), number(stream.index as u64));
@@ -136,11 +141,13 @@ pub(super) fn writer(model: &Model) -> TokenStream {
         })
     });
     let tables = model.streams.iter().filter(|stream| filled(stream).is_none()).map(|stream| {
-        let mut docs = docs::above(&stream.docs, format!("Returns section `{}`, to add elements to it.", stream.title));
+        let mut docs = docs::above(&stream.docs, format!("Provides access to section `{}` for adding elements.", stream.title));
         if !stream.is_table {
-            let unused = "The DTD declares no field that refers to the section. If metadata selects `sectionStride` for a \
-                          field, the writer adds its values.";
-            docs.extend([String::new(), unused.to_owned()]);
+            let unused = "The DTD declares no field that refers to the section, so its elements are a separate list. If you select \
+                          `sectionStride` with this section for a field (see `set_all`), the writer adds the elements, and you \
+                          must not add any.";
+            docs.push(String::new());
+            docs.extend(docs::wrapped(unused, ""));
         }
         let (docs, method) = (docs::attributes(&docs), ident(&stream.method));
         let (element, index) = (element(model, stream), number(stream.index as u64));
@@ -251,9 +258,9 @@ fn next_record(model: &Model, listed: &Listed, item: &Struct) -> TokenStream {
     let strides = listed.implied.iter().any(|implied| implied.value.is_none()).then(|| {
         quote! {
             ///
-            /// Each call advances the fields with the interpretation `stride`, so call it once for each record. If a
-            /// record skips a value, and in the first record of each group but the first, the writer adds a metadata
-            /// record.
+            /// The writer contains a counter for each field with the interpretation `stride`, and each call advances these
+            /// counters, whether or not the record is written. So call this method once for each record. If a record skips a
+            /// value, and in the first record of each group but the first, the writer adds a metadata record.
         }
     });
     quote! {
@@ -272,7 +279,7 @@ fn filled(stream: &Stream) -> Option<&'static str> {
     match stream.filled {
         Filled::Users => None,
         Filled::Strides => Some("which are the values of `sectionStride` fields"),
-        Filled::Models => Some("which are the values that models do not predict"),
+        Filled::Models => Some("which describe the values that models do not predict"),
     }
 }
 

@@ -5,10 +5,14 @@
 /// traits after these types connect them with the runtime, the crate `metatf`; its module `metatf::generated`
 /// documents the traits.
 ///
-/// A trace consists of *sections*. Most sections contain records with tags. A *stream section* contains *elements*
-/// without tags: a table, to whose elements the records of the same group refer by their offsets in bytes, or values
-/// that records take in order. A *shared* table also serves the groups after its own. A trace is divided into *groups*, which can be read independently of each other, and a group into
-/// *chunks*, each with consecutive records or elements of one section.
+/// A trace consists of *sections*. A section contains records with tags, or, in a *stream section*, *elements*
+/// without tags. Elements are values that records take in order, or they form a table, and records contain the
+/// offsets of elements in bytes.
+///
+/// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
+/// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
+/// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
+/// programs can write traces with a separate table in each group.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
@@ -20,15 +24,15 @@
 ///   value.
 ///
 /// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
-/// previous item of a repetition. Leaves share a previous value if they inherit `delta`, `stride` or `predicted`
-/// from the same declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group
-/// starts with the initial values.
+/// previous item of a repetition. Leaves share a previous value if they inherit `delta` or `stride` from the same
+/// declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts with the
+/// initial values.
 ///
 /// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
 /// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
 /// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
-/// Section 0, the global section, contains only these records, and records with tags that the DTD declares outside of
-/// sections.
+/// Section 0, the global section, contains these three records and the records with tags that the DTD declares
+/// outside of sections.
 ///
 /// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
 /// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
@@ -144,7 +148,7 @@ section parts 3 {
             self.0.section()
         }
 
-        /// Returns the elements of section `options` in the part of the trace read so far, to be looked up by offset.
+        /// Provides access by offset to the elements of section `options` that have been read so far.
         pub fn options(&mut self) -> runtime::Elements<'t, Protocol, OptionsOption> {
             self.0.elements(2)
         }
@@ -246,9 +250,11 @@ section parts 3 {
             self.0.inner().put::<TextInParts, _, PARTS_LEAVES>(record)
         }
 
-        /// Returns section `options`, to add elements to it.
+        /// Provides access to section `options` for adding elements.
         ///
-        /// The DTD declares no field that refers to the section. If metadata selects `sectionStride` for a field, the writer adds its values.
+        /// The DTD declares no field that refers to the section, so its elements are a separate list. If you select
+        /// `sectionStride` with this section for a field (see `set_all`), the writer adds the elements, and you must not
+        /// add any.
         pub fn options(&mut self) -> runtime::Table<'_, AnySink, OptionsOption> {
             self.0.table(2)
         }
@@ -370,7 +376,7 @@ section parts 3 {
         }
     }
 
-    /// An element of any stream section, which `next_event` of [`Trace`] returns after `set_all`.
+    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of `set_all(true)`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
         /// An element of section `options`.
@@ -627,15 +633,15 @@ section parts 3 {
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers. A
-    /// field inside a repetition or an optional field has one value per item, and the values of the count are the
-    /// numbers of items in each record.
+    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+    /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
+    /// the number of items.
     #[derive(Clone, Debug)]
     pub struct Columns(runtime::Columns);
 
     impl Columns {
         /// Creates columns for some fields. A name consists of the record and the field, such as `record.field`, or
-        /// `record.spans.field` for a field of the nested records in `spans`. The columns of other fields stay empty, and
+        /// `record.items.field` for a field of nested records called `items`. The columns of other fields stay empty, and
         /// readers skip these fields where they can.
         ///
         /// # Errors
@@ -809,8 +815,8 @@ section parts 3 {
     /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
     /// number of the first leaf, which is not 0 if another record contains the fields.
     ///
-    /// `optional` and `each` call a closure as often as the count in the given leaf says. A computed count stores
-    /// no bytes: the row computes it when it is read, and compares it when it is written.
+    /// `optional` and `each` call a closure as often as the count in the given leaf says. A computed count stores no
+    /// bytes: the row computes it when it is read, and compares it when it is written.
     impl<'a> runtime::ReadFields<'a> for Point {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -979,7 +985,7 @@ section parts 3 {
 
     /// Lets the runtime choose the type of the byte arrays in records and elements: `Family::With<&[u8]>`
     /// borrows them from the trace, and `Family::With<Vec<u8>>` owns them. Without byte arrays, both are the
-    /// same type. Readers of a single type, such as `trace.only::<T>()` and tables, call `read`.
+    /// same type. `read` reads a record of a type that the caller has requested, or an element of a table.
     impl runtime::Family for R {
         type With<Bytes> = R<Bytes>;
         #[inline]
@@ -1107,7 +1113,7 @@ section parts 3 {
     /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
     /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
-        /// The name of the DTD, which traces contain.
+        /// The name of the DTD, which each trace contains.
         const SOURCE: &'static str = "optional.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
@@ -1240,8 +1246,9 @@ section parts 3 {
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The tags of the section's first three records are compared first, and then the others in
-        /// ascending order, in groups of three after a check of the group's range.
+        /// the slow path. The first three records of the DTD are expected to be the most frequent ones, so their tags
+        /// are compared first. The tags of other records are compared in ascending order, in groups of three after a check
+        /// of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -1254,7 +1261,7 @@ section parts 3 {
         }
 
         /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
-        /// a data record of this section. For each tag, calls `next`.
+        /// a data record of this section. The runtime calls `next` with the tag of each record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -1331,8 +1338,9 @@ section parts 3 {
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The tags of the section's first three records are compared first, and then the others in
-        /// ascending order, in groups of three after a check of the group's range.
+        /// the slow path. The first three records of the DTD are expected to be the most frequent ones, so their tags
+        /// are compared first. The tags of other records are compared in ascending order, in groups of three after a check
+        /// of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -1348,7 +1356,7 @@ section parts 3 {
         }
 
         /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
-        /// a data record of this section. For each tag, calls `next`.
+        /// a data record of this section. The runtime calls `next` with the tag of each record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -1390,7 +1398,8 @@ section parts 3 {
     }
 
     /// Lets `trace.only::<R>()` read the records of this type: `PLACES` are their indices in
-    /// [`FORMAT`], and `pick` selects them from all records.
+    /// [`FORMAT`]. On the fast path, the runtime reads each record and calls `pick`. On the slow path, it reads only
+    /// the records in `PLACES`, with `read` of `Family`.
     impl runtime::RecordType<Protocol> for R {
         const PLACES: &'static [(usize, u16)] = &[RInS::PLACE];
         #[cfg_attr(not(debug_assertions), inline(always))]
@@ -1437,9 +1446,10 @@ section parts 3 {
             .fingerprint(0xe8c6_93e1_5ef6_c7d6);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// For each leaf of these records in order, `cells` contains the number of the cell that stores its value in the last
-        /// record. Every leaf has a cell, because metadata can select an interpretation that depends on this value. Leaves
-        /// with the same number share a cell. `section` and `metadata` have no cells, and `comment` has the last numbers.
+        /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
+        /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
+        /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
+        /// `section` and `metadata` have no cells.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "s", &[0, 1, 2, 3])
@@ -1465,8 +1475,8 @@ section parts 3 {
         ];
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, a byte array has a path and a length, and a computed
-        /// count has a path and an expression. `named` is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
-        /// counts that are expressions consist of operators in postfix order.
+        /// count has a path and an expression. A path is unique in its record; `named` is the name of the field in the DTD,
+        /// if it differs from the path. Lengths and counts that are expressions consist of operators in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
@@ -1479,7 +1489,7 @@ section parts 3 {
         ];
         /// The leaves of `metadata`.
         /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-        /// an interpretation, and `value` is its argument.
+        /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),

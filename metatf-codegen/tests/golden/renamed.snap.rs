@@ -7,10 +7,14 @@
 /// traits after these types connect them with the runtime, the crate `metatf`; its module `metatf::generated`
 /// documents the traits.
 ///
-/// A trace consists of *sections*. Most sections contain records with tags. A *stream section* contains *elements*
-/// without tags: a table, to whose elements the records of the same group refer by their offsets in bytes, or values
-/// that records take in order. A *shared* table also serves the groups after its own. A trace is divided into *groups*, which can be read independently of each other, and a group into
-/// *chunks*, each with consecutive records or elements of one section.
+/// A trace consists of *sections*. A section contains records with tags, or, in a *stream section*, *elements*
+/// without tags. Elements are values that records take in order, or they form a table, and records contain the
+/// offsets of elements in bytes.
+///
+/// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
+/// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
+/// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
+/// programs can write traces with a separate table in each group.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
@@ -22,15 +26,15 @@
 ///   value.
 ///
 /// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
-/// previous item of a repetition. Leaves share a previous value if they inherit `delta`, `stride` or `predicted`
-/// from the same declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group
-/// starts with the initial values.
+/// previous item of a repetition. Leaves share a previous value if they inherit `delta` or `stride` from the same
+/// declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts with the
+/// initial values.
 ///
 /// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
 /// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
 /// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
-/// Section 0, the global section, contains only these records, and records with tags that the DTD declares outside of
-/// sections.
+/// Section 0, the global section, contains these three records and the records with tags that the DTD declares
+/// outside of sections.
 ///
 /// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
 /// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
@@ -127,7 +131,7 @@ section items 2 { item: (line) }
             self.0.section()
         }
 
-        /// Returns the elements of section `items` in the part of the trace read so far, to be looked up by offset.
+        /// Provides access by offset to the elements of section `items` that have been read so far.
         pub fn items(&mut self) -> runtime::Elements<'t, Protocol, Item> {
             self.0.elements(2)
         }
@@ -220,9 +224,11 @@ section items 2 { item: (line) }
             self.0.inner().put::<StayInS, _, S_LEAVES>(record)
         }
 
-        /// Returns section `items`, to add elements to it.
+        /// Provides access to section `items` for adding elements.
         ///
-        /// The DTD declares no field that refers to the section. If metadata selects `sectionStride` for a field, the writer adds its values.
+        /// The DTD declares no field that refers to the section, so its elements are a separate list. If you select
+        /// `sectionStride` with this section for a field (see `set_all`), the writer adds the elements, and you must not
+        /// add any.
         pub fn items(&mut self) -> runtime::Table<'_, AnySink, Item> {
             self.0.table(2)
         }
@@ -313,7 +319,7 @@ section items 2 { item: (line) }
         }
     }
 
-    /// An element of any stream section, which `next_event` of [`Trace`] returns after `set_all`.
+    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of `set_all(true)`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element {
         /// An element of section `items`.
@@ -429,15 +435,15 @@ section items 2 { item: (line) }
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers. A
-    /// field inside a repetition or an optional field has one value per item, and the values of the count are the
-    /// numbers of items in each record.
+    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+    /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
+    /// the number of items.
     #[derive(Clone, Debug)]
     pub struct Columns(runtime::Columns);
 
     impl Columns {
         /// Creates columns for some fields. A name consists of the record and the field, such as `record.field`, or
-        /// `record.spans.field` for a field of the nested records in `spans`. The columns of other fields stay empty, and
+        /// `record.items.field` for a field of nested records called `items`. The columns of other fields stay empty, and
         /// readers skip these fields where they can.
         ///
         /// # Errors
@@ -556,8 +562,8 @@ section items 2 { item: (line) }
     /// leaves that follow. The runtime handles the tag, which is leaf 0 of a record with a tag. `base` is the
     /// number of the first leaf, which is not 0 if another record contains the fields.
     ///
-    /// `optional` and `each` call a closure as often as the count in the given leaf says. A computed count stores
-    /// no bytes: the row computes it when it is read, and compares it when it is written.
+    /// `optional` and `each` call a closure as often as the count in the given leaf says. A computed count stores no
+    /// bytes: the row computes it when it is read, and compares it when it is written.
     impl<'a, Bytes: From<&'a [u8]>> runtime::ReadFields<'a> for JumpNItem<Bytes> {
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn read_fields<AnyRow: runtime::Source<'a>>(
@@ -667,7 +673,7 @@ section items 2 { item: (line) }
 
     /// Lets the runtime choose the type of the byte arrays in records and elements: `Family::With<&[u8]>`
     /// borrows them from the trace, and `Family::With<Vec<u8>>` owns them. Without byte arrays, both are the
-    /// same type. Readers of a single type, such as `trace.only::<T>()` and tables, call `read`.
+    /// same type. `read` reads a record of a type that the caller has requested, or an element of a table.
     impl runtime::Family for Jump {
         type With<Bytes> = Jump<Bytes>;
         #[inline]
@@ -751,7 +757,7 @@ section items 2 { item: (line) }
     /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
     /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
-        /// The name of the DTD, which traces contain.
+        /// The name of the DTD, which each trace contains.
         const SOURCE: &'static str = "renamed.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
@@ -872,8 +878,9 @@ section items 2 { item: (line) }
         }
 
         /// Reads the fields of the record with this tag. Returns `None` for an unknown tag, or if the record requires
-        /// the slow path. The tags of the section's first three records are compared first, and then the others in
-        /// ascending order, in groups of three after a check of the group's range.
+        /// the slow path. The first three records of the DTD are expected to be the most frequent ones, so their tags
+        /// are compared first. The tags of other records are compared in ascending order, in groups of three after a check
+        /// of the group's range.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn next<'a, Bytes: From<&'a [u8]>, AnyRows: runtime::Rows<'a>>(
             tag: u32,
@@ -889,7 +896,7 @@ section items 2 { item: (line) }
         }
 
         /// Calls `each` with the next records, until `each` breaks, or the next record requires the slow path or is not
-        /// a data record of this section. For each tag, calls `next`.
+        /// a data record of this section. The runtime calls `next` with the tag of each record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn run<'a, Bytes: From<&'a [u8]>, Break>(
             reads: &mut impl runtime::Reads<'a>,
@@ -931,7 +938,8 @@ section items 2 { item: (line) }
     }
 
     /// Lets `trace.only::<Jump>()` read the records of this type: `PLACES` are their indices in
-    /// [`FORMAT`], and `pick` selects them from all records.
+    /// [`FORMAT`]. On the fast path, the runtime reads each record and calls `pick`. On the slow path, it reads only
+    /// the records in `PLACES`, with `read` of `Family`.
     impl runtime::RecordType<Protocol> for Jump {
         const PLACES: &'static [(usize, u16)] = &[JumpInS::PLACE];
         #[cfg_attr(not(debug_assertions), inline(always))]
@@ -963,9 +971,10 @@ section items 2 { item: (line) }
             .fingerprint(0x5f3a_5626_d9b2_efbc);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// For each leaf of these records in order, `cells` contains the number of the cell that stores its value in the last
-        /// record. Every leaf has a cell, because metadata can select an interpretation that depends on this value. Leaves
-        /// with the same number share a cell. `section` and `metadata` have no cells, and `comment` has the last numbers.
+        /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
+        /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
+        /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
+        /// `section` and `metadata` have no cells.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "s", &[0, 1, 2, 3, 4])
@@ -973,7 +982,8 @@ section items 2 { item: (line) }
             Section::stream(2, "items", &[5]).cells(&[0]),
         ];
         /// The records, each with its name, its tag, its leaves and the order in which they are stored.
-        /// `was` lists other names of a record or a leaf, by which older traces may call it.
+        /// `was` lists names of a record or a leaf in older traces. For a leaf of a repetition with a name, these include
+        /// its name before repetitions could have names.
         const RECORDS: &[Record] = &[
             Record::tagged("comment", 1, COMMENT, &in_order(COMMENT)),
             Record::tagged("section", 2, SECTION, &in_order(SECTION)),
@@ -985,8 +995,8 @@ section items 2 { item: (line) }
         ];
         /// The leaves of `comment`.
         /// A number has a path, a width in bytes and an interpretation, a byte array has a path and a length, and a computed
-        /// count has a path and an expression. `named` is the name of the field in the DTD, if it differs from the path: a path is unique in its record. Lengths and
-        /// counts that are expressions consist of operators in postfix order.
+        /// count has a path and an expression. A path is unique in its record; `named` is the name of the field in the DTD,
+        /// if it differs from the path. Lengths and counts that are expressions consist of operators in postfix order.
         const COMMENT: &[Leaf; 3] = &[
             Leaf::tag(),
             Leaf::number("vfield.length", 1, Interpretation::None).named("length"),
@@ -999,7 +1009,7 @@ section items 2 { item: (line) }
         ];
         /// The leaves of `metadata`.
         /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-        /// an interpretation, and `value` is its argument.
+        /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),
