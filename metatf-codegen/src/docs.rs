@@ -38,6 +38,25 @@ pub(crate) fn interpretations(dtd: &Dtd) -> Vec<String> {
     lines.map(|line| format!(" {line}")).collect()
 }
 
+/// Describes previous values, if a leaf has one.
+pub(crate) fn previous(dtd: &Dtd) -> Vec<String> {
+    let leaves = || dtd.records.iter().flat_map(|record| &record.leaves);
+    if !leaves().any(|leaf| leaf.interpretation.initial().is_some()) {
+        return Vec::new();
+    }
+    let inherited = [InterpretationWord::Delta, InterpretationWord::Stride, InterpretationWord::Predicted];
+    let used = inherited.iter().filter(|word| leaves().any(|leaf| leaf.interpretation.parts().word == **word));
+    let used: Vec<String> = used.map(|word| format!("`{}`", word.name())).collect();
+    let paragraph = format!(
+        "The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the \
+         previous item of a repetition. Leaves share a previous value if they inherit {} from the same declaration of a \
+         section or of the format, or if the DTD sets `previous = shared`. Each group starts with the initial values.",
+        used.join(" or ")
+    );
+    let lines = wrapped(&paragraph, "");
+    std::iter::once(String::new()).chain(lines.into_iter().map(|line| format!(" {line}"))).collect()
+}
+
 /// Breaks a paragraph into lines for doc attributes. `indent` begins each line but the first.
 pub(crate) fn wrapped(paragraph: &str, indent: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -121,7 +140,7 @@ pub(crate) fn merge(docs: &mut Vec<String>, others: &[String]) {
 
 /// Describes the declared layout of a record: its leaves in order, each with its number of bytes.
 pub(crate) fn layout(record: &Record) -> Vec<String> {
-    let mut lines = vec!["Bytes: `".to_owned()];
+    let mut lines = vec!["Stored bytes: `".to_owned()];
     for (index, part) in parts(record, &record.items).split_inclusive('|').enumerate() {
         match lines.last_mut() {
             Some(line) if index == 0 || line.len() + part.len() < 100 => line.push_str(part),

@@ -27,7 +27,7 @@ pub(super) fn emit(model: &Model) -> TokenStream {
         /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
         /// through [`Deref`](std::ops::Deref).
         ///
-        /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+        /// Each type of record has a struct with the values of each field and count. Enums and flags are numbers in columns.
         /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
         /// the number of items.
         #[derive(Clone, Debug)]

@@ -86,7 +86,8 @@ fn elements(model: &Model) -> TokenStream {
         quote!(#docs #variant(#ty),)
     });
     quote! {
-        /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of `set_all(true)`.
+        /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
+        /// `set_all(true)`.
         #[derive(Clone, Debug, PartialEq)]
         pub enum #name { #(#variants)* }
     }

@@ -58,16 +58,7 @@ pub(crate) fn emit(
     });
     let lints = lints::emit(model);
     let interpretations = docs::interpretations(dtd);
-    let mut leaves = dtd.records.iter().flat_map(|record| &record.leaves);
-    let previous = leaves.any(|leaf| leaf.interpretation.initial().is_some()).then(|| {
-        quote! {
-            ///
-            /// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
-            /// previous item of a repetition. Leaves share a previous value if they inherit `delta` or `stride` from the same
-            /// declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts with the
-            /// initial values.
-        }
-    });
+    let previous = docs::previous(dtd);
     Ok(quote! {
         #[doc = #doc]
         #about
@@ -81,28 +72,32 @@ pub(crate) fn emit(
         /// offsets of elements in bytes.
         ///
         /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
-        /// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
-        /// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
-        /// programs can write traces with a separate table in each group.
+        /// with consecutive records or elements of one section. Only *shared* tables extend across groups: they grow over the
+        /// entire trace, and records in all later groups can refer to their elements. The tables of a [`Writer`] are shared.
+        /// Other programs can write traces with a separate table in each group.
         ///
         /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
         /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
         /// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
-        /// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
+        /// *interpretation* of the stored integer. If the width is 0, the stored integer is 0. The interpretations are:
         ///
         #(#[doc = #interpretations])*
-        #previous
+        #(#[doc = #previous])*
         ///
-        /// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
-        /// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
-        /// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+        /// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
+        /// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
+        /// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
+        /// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
         /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
         /// outside of sections.
         ///
-        /// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
-        /// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
-        /// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
-        /// the trace's encoding belongs to no tier.
+        /// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+        /// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
+        /// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
+        /// the end of a chunk, and for encodings that belong to no tier.
+        ///
+        /// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
+        /// arguments of interpretations are section numbers of the DTD.
         ///
         /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
         /// from the trace.

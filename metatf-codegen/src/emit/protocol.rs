@@ -109,7 +109,7 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
         /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
         /// in [`FORMAT`].
         impl runtime::Protocol for Protocol {
-            /// The name of the DTD, which each trace contains.
+            /// The name of the DTD. Each trace contains it.
             const SOURCE: &'static str = #source;
             const FORMAT: &'static runtime::tables::Format = &FORMAT;
             type Record<Bytes> = #record;
@@ -142,8 +142,9 @@ fn data_records(model: &Model) -> TokenStream {
     };
     quote! {
         /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-        /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
-        /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
+        /// record in [`FORMAT`], and `put` passes the record to the writer and returns the writer's result, `Done`. `SECTION`
+        /// is the index of the section if all records belong to one section; otherwise, `write_all` calls `place` to find the
+        /// section.
         impl #parameters runtime::DataRecord for #name {
             const SECTION: Option<usize> = #only;
             #[inline]

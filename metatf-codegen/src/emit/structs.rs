@@ -104,7 +104,7 @@ fn offset_docs(stream: &Stream) -> Vec<String> {
     )];
     if stream.filled == Filled::Users {
         lines.push(format!(
-            "`writer.{method}().intern(..)` returns the offset of an element, which it adds unless the table contains it."
+            "`writer.{method}().intern(..)` adds an element if the table does not contain it, and returns its offset."
         ));
     }
     lines

@@ -59,7 +59,7 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
     let models = (!dtd.models.is_empty()).then(|| {
         let models = dtd.models.iter().map(|m| model(&references, m));
         quote! {
-            /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. `by` is a leaf, such
+            /// The models of predicted leaves. `Interpretation::Predicted` contains an index into this table. `by` is a leaf, such
             /// as a thread's number: the model keeps a separate history for each of its values. `misses_in` is the number of
             /// the section with elements for values that the model does not predict.
             #heap
@@ -83,7 +83,7 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
     let with_raw = raw.map(|raw| quote!(.raw_file(#raw)));
     let initials = dtd.sections.iter().any(has_initials).then(|| {
         quote! {
-            /// `initials` are the initial values of the cells, where one is not 0.
+            /// `initials` contains the initial value of each cell, in the order of their numbers, unless all are 0.
         }
     });
     let time = dtd.records.iter().any(|record| record.time().is_some()).then(|| {
@@ -106,10 +106,9 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
                     #tag_width #with_models #with_widths #with_raw;
             /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
             ///
-            /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
-            /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
-            /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
-            /// `section` and `metadata` have no cells.
+            /// `cells` contains the number of a cell for each leaf of these records, in order, except for `section` and
+            /// `metadata`. The cell stores the leaf's previous value, and leaves with the same number share it. Leaves whose
+            /// interpretation ignores the previous value have cells, too, because metadata can select another interpretation.
             #initials
             const SECTIONS: &[Section] = &[#(#sections),*];
             /// The records, each with its name, its tag, its leaves and the order in which they are stored.
@@ -264,7 +263,8 @@ fn leaves(constant: &Ident, record: &Record) -> TokenStream {
     let metadata = (record.name == "metadata").then(|| {
         quote! {
             /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-            /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
+            /// an interpretation (section 4.1 of the specification of Meta-TF), and `value` is its first argument. The runtime
+            /// handles further arguments.
         }
     });
     let explained = (record.name == "comment").then(|| {

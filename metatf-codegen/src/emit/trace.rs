@@ -35,7 +35,7 @@ pub(super) fn trace(model: &Model) -> TokenStream {
         );
         if let Some(values) = filled(stream) {
             let examine = format!(
-                "The writer adds these elements, {values}, and readers apply them. No field contains an offset of \
+                "The writer adds these elements, {values}, and readers use them to restore the values. No field contains an offset of \
                                    such an element; this method is for programs that examine how a trace is encoded."
             );
             docs.push(String::new());
@@ -143,9 +143,9 @@ pub(super) fn writer(model: &Model) -> TokenStream {
     let tables = model.streams.iter().filter(|stream| filled(stream).is_none()).map(|stream| {
         let mut docs = docs::above(&stream.docs, format!("Provides access to section `{}` for adding elements.", stream.title));
         if !stream.is_table {
-            let unused = "The DTD declares no field that refers to the section, so its elements are a separate list. If you select \
-                          `sectionStride` with this section for a field (see `set_all`), the writer adds the elements, and you \
-                          must not add any.";
+            let unused = "If you select `sectionStride` with this section for a field, by the method `set` or `set_all` of the \
+                          runtime's writer, the writer adds the elements, and you must not add any. Otherwise, no field refers to the \
+                          section, and its elements are an independent list.";
             docs.push(String::new());
             docs.extend(docs::wrapped(unused, ""));
         }
@@ -259,8 +259,9 @@ fn next_record(model: &Model, listed: &Listed, item: &Struct) -> TokenStream {
         quote! {
             ///
             /// The writer contains a counter for each field with the interpretation `stride`, and each call advances these
-            /// counters, whether or not the record is written. So call this method once for each record. If a record skips a
-            /// value, and in the first record of each group but the first, the writer adds a metadata record.
+            /// counters, whether or not the record is written. So call this method once for each record. The writer adds a
+            /// metadata record if a value is skipped, and before the first such record of every group except the first, because
+            /// each group starts with the initial values.
         }
     });
     quote! {

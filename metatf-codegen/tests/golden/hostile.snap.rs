@@ -12,14 +12,14 @@
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
-/// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
-/// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
-/// programs can write traces with a separate table in each group.
+/// with consecutive records or elements of one section. Only *shared* tables extend across groups: they grow over the
+/// entire trace, and records in all later groups can refer to their elements. The tables of a [`Writer`] are shared.
+/// Other programs can write traces with a separate table in each group.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
 /// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
-/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
+/// *interpretation* of the stored integer. If the width is 0, the stored integer is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
@@ -28,21 +28,25 @@
 ///   such leaves of a section share one position in the stream section, and each value advances it by the second
 ///   argument.
 ///
-/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
-/// previous item of a repetition. Leaves share a previous value if they inherit `delta` or `stride` from the same
+/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in
+/// the previous item of a repetition. Leaves share a previous value if they inherit `delta` from the same
 /// declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts with the
 /// initial values.
 ///
-/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
-/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
-/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
+/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
+/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
+/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
-/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
-/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
-/// the trace's encoding belongs to no tier.
+/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
+/// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
+/// the end of a chunk, and for encodings that belong to no tier.
+///
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
+/// arguments of interpretations are section numbers of the DTD.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -214,8 +218,9 @@ section t 8 { Bytes: (vfield) { } }
 
         /// Provides access by offset to the elements of section `next` that have been read so far.
         ///
-        /// The writer adds these elements, which are the values of `sectionStride` fields, and readers apply them. No
-        /// field contains an offset of such an element; this method is for programs that examine how a trace is encoded.
+        /// The writer adds these elements, which are the values of `sectionStride` fields, and readers use them to
+        /// restore the values. No field contains an offset of such an element; this method is for programs that examine
+        /// how a trace is encoded.
         pub fn next_section(&mut self) -> runtime::Elements<'t, Protocol, Item> {
             self.0.elements(4)
         }
@@ -622,18 +627,18 @@ section t 8 { Bytes: (vfield) { } }
 
         /// Provides access to section `open` for adding elements.
         ///
-        /// The DTD declares no field that refers to the section, so its elements are a separate list. If you select
-        /// `sectionStride` with this section for a field (see `set_all`), the writer adds the elements, and you must not
-        /// add any.
+        /// If you select `sectionStride` with this section for a field, by the method `set` or `set_all` of the runtime's
+        /// writer, the writer adds the elements, and you must not add any. Otherwise, no field refers to the section, and
+        /// its elements are an independent list.
         pub fn open_section(&mut self) -> runtime::Table<'_, AnySink, Next> {
             self.0.table(3)
         }
 
         /// Provides access to section `t` for adding elements.
         ///
-        /// The DTD declares no field that refers to the section, so its elements are a separate list. If you select
-        /// `sectionStride` with this section for a field (see `set_all`), the writer adds the elements, and you must not
-        /// add any.
+        /// If you select `sectionStride` with this section for a field, by the method `set` or `set_all` of the runtime's
+        /// writer, the writer adds the elements, and you must not add any. Otherwise, no field refers to the section, and
+        /// its elements are an independent list.
         pub fn t(&mut self) -> runtime::Table<'_, AnySink, TBytes> {
             self.0.table(8)
         }
@@ -886,7 +891,8 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of `set_all(true)`.
+    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
+    /// `set_all(true)`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
         /// An element of section `open`.
@@ -898,7 +904,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `global_mark`, tag 1000.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GlobalMark {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -906,8 +912,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `self`, tag 4.
-    /// Bytes: `tag: 2 | self_field: 1 | type: 2 | async: 1 | gen: 1 | r: 1 | row: 1 | base: 1 | this: 1 |
-    /// bytes: 1 | Bytes: type.value | option: 1`.
+    /// Stored bytes: `tag: 2 | self_field: 1 | type: 2 | async: 1 | gen: 1 | r: 1 | row: 1 | base: 1 |
+    /// this: 1 | bytes: 1 | Bytes: type.value | option: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeSelfType<Bytes = Vec<u8>> {
         /// `self_field`: 1 byte at offset 2, interpretation `none`.
@@ -966,7 +972,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `Option`, tag 5.
-    /// Bytes: `tag: 2 | x: 1 | vfield.length: 1 | vfield.data: vfield.length.value`.
+    /// Stored bytes: `tag: 2 | x: 1 | vfield.length: 1 | vfield.data: vfield.length.value`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeOption<Bytes = Vec<u8>> {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1001,7 +1007,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `Result`, tag 6.
-    /// Bytes: `tag: 2 | n: 1 | n * _: 1`.
+    /// Stored bytes: `tag: 2 | n: 1 | n * _: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeResult {
         /// `_`, repeated: 1 byte, interpretation `none`.
@@ -1009,7 +1015,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `Vec`, tag 7.
-    /// Bytes: `tag: 2 | x: 1 | super: 1`.
+    /// Stored bytes: `tag: 2 | x: 1 | super: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeVec {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1019,7 +1025,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `trace`, tag 8.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeTrace {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1027,7 +1033,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `writer`, tag 9.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeWriter {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1035,7 +1041,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `record`, tag 10.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeRecord {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1043,7 +1049,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `finish`, tag 11.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeFinish {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1051,7 +1057,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `finish_`, tag 12.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeFinishRecord {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1059,7 +1065,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `Ok`, tag 13.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeOk {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1067,7 +1073,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `Some`, tag 14.
-    /// Bytes: `tag: 2 | Some_: 9 | x: 1`.
+    /// Stored bytes: `tag: 2 | Some_: 9 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeSome {
         /// `Some_`: 9 bytes at offset 2.
@@ -1077,12 +1083,12 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `String`, tag 15.
-    /// Bytes: `tag: 2`.
+    /// Stored bytes: `tag: 2`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct String {}
 
     /// Record `C`, tag 16.
-    /// Bytes: `tag: 2 | B: 1 | vfield.length: 1 | vfield.data: vfield.length.value`.
+    /// Stored bytes: `tag: 2 | B: 1 | vfield.length: 1 | vfield.data: vfield.length.value`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct C<Bytes = Vec<u8>> {
         /// `B`: 1 byte at offset 2, interpretation `none`.
@@ -1117,7 +1123,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `protocol`, tag 17.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeProtocol {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1125,7 +1131,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `w`, tag 19.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct W {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1133,7 +1139,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `R`, tag 20.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeR {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1141,7 +1147,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `N`, tag 21.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SelfTypeN {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1149,7 +1155,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `u64`, tag 18.
-    /// Bytes: `tag: 2 | x: 1 | str: 1`.
+    /// Stored bytes: `tag: 2 | x: 1 | str: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct U64 {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1159,7 +1165,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `self`, tag 4.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RecordSelfType {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1167,7 +1173,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `Self`, tag 5.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RecordSelfTypeRecord {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1175,7 +1181,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `record`, tag 6.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RecordRecord {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1183,7 +1189,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `foo_bar`, tag 7.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RecordFooBar {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1191,7 +1197,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `fooBar`, tag 8.
-    /// Bytes: `tag: 2 | x: 1 | x_2: 1`.
+    /// Stored bytes: `tag: 2 | x: 1 | x_2: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RecordFooBarRecord {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1208,7 +1214,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `empty_count`, tag 9.
-    /// Bytes: `tag: 2 | n: 1 | n * (n_items.x: 1 | n_items.c: 1) | k: 1 | k * c: 1`.
+    /// Stored bytes: `tag: 2 | n: 1 | n * (n_items.x: 1 | n_items.c: 1) | k: 1 | k * c: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct EmptyCount {
         /// The items of `n_items`.
@@ -1218,7 +1224,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Element `next` of section `open`.
-    /// Bytes: `vfield.length: 1 | vfield.data: vfield.length.value`.
+    /// Stored bytes: `vfield.length: 1 | vfield.data: vfield.length.value`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Next<Bytes = Vec<u8>> {
         /// `vfield`: a byte array, preceded by its length (1 byte).
@@ -1250,7 +1256,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Element `item` of section `next`.
-    /// Bytes: `open: 4`.
+    /// Stored bytes: `open: 4`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Item {
         /// `open`: 4 bytes at offset 0, interpretation `delta 0`.
@@ -1258,7 +1264,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `n`, tag 4.
-    /// Bytes: `tag: 2`.
+    /// Stored bytes: `tag: 2`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SubN {
         /// `a`: no bytes, interpretation `sectionStride 4 1`, format `signed`.
@@ -1266,7 +1272,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `r`, tag 5.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct BR {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1274,7 +1280,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Record `b`, tag 5.
-    /// Bytes: `tag: 2 | x: 1`.
+    /// Stored bytes: `tag: 2 | x: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RB {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -1282,7 +1288,7 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Element `Bytes` of section `t`.
-    /// Bytes: `vfield.length: 1 | vfield.data: vfield.length.value`.
+    /// Stored bytes: `vfield.length: 1 | vfield.data: vfield.length.value`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TBytes<Bytes = Vec<u8>> {
         /// `vfield`: a byte array, preceded by its length (1 byte).
@@ -1316,7 +1322,7 @@ section t 8 { Bytes: (vfield) { } }
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+    /// Each type of record has a struct with the values of each field and count. Enums and flags are numbers in columns.
     /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
     /// the number of items.
     #[derive(Clone, Debug)]
@@ -3448,7 +3454,7 @@ section t 8 { Bytes: (vfield) { } }
     /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
     /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
-        /// The name of the DTD, which each trace contains.
+        /// The name of the DTD. Each trace contains it.
         const SOURCE: &'static str = "hostile.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
@@ -3582,8 +3588,9 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
-    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
+    /// record in [`FORMAT`], and `put` passes the record to the writer and returns the writer's result, `Done`. `SECTION`
+    /// is the index of the section if all records belong to one section; otherwise, `write_all` calls `place` to find the
+    /// section.
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
         const SECTION: Option<usize> = None;
         #[inline]
@@ -4872,10 +4879,9 @@ section t 8 { Bytes: (vfield) { } }
             .tag_width(2);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
-        /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
-        /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
-        /// `section` and `metadata` have no cells.
+        /// `cells` contains the number of a cell for each leaf of these records, in order, except for `section` and
+        /// `metadata`. The cell stores the leaf's previous value, and leaves with the same number share it. Leaves whose
+        /// interpretation ignores the previous value have cells, too, because metadata can select another interpretation.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2, 3]).cells(&[2, 3, 4, 0, 1]),
             Section::tagged(
@@ -4961,7 +4967,8 @@ section t 8 { Bytes: (vfield) { } }
         ];
         /// The leaves of `metadata`.
         /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-        /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
+        /// an interpretation (section 4.1 of the specification of Meta-TF), and `value` is its first argument. The runtime
+        /// handles further arguments.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 2, Interpretation::None),

@@ -12,38 +12,42 @@
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
-/// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
-/// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
-/// programs can write traces with a separate table in each group.
+/// with consecutive records or elements of one section. Only *shared* tables extend across groups: they grow over the
+/// entire trace, and records in all later groups can refer to their elements. The tables of a [`Writer`] are shared.
+/// Other programs can write traces with a separate table in each group.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
 /// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
-/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
+/// *interpretation* of the stored integer. If the width is 0, the stored integer is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
-/// - `default`: Stores no bytes. The value is the argument, which may be the value of a field in the header of a
-///   file.
+/// - `default`: Stores no bytes. The value is the argument, which may be a field in the header of another
+///   program's file.
 /// - `baseOffset`: The base plus the sign-extended stored integer. The base is a number, or the last value of a
 ///   field in another record.
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
 ///   value.
 ///
-/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
-/// previous item of a repetition. Leaves share a previous value if they inherit `delta` or `stride` from the same
+/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in
+/// the previous item of a repetition. Leaves share a previous value if they inherit `delta` from the same
 /// declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts with the
 /// initial values.
 ///
-/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
-/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
-/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
+/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
+/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
+/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
-/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
-/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
-/// the trace's encoding belongs to no tier.
+/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
+/// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
+/// the end of a chunk, and for encodings that belong to no tier.
+///
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
+/// arguments of interpretations are section numbers of the DTD.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -259,9 +263,9 @@ section modes 2 { mode_item: (mode) { } }
 
         /// Provides access to section `modes` for adding elements.
         ///
-        /// The DTD declares no field that refers to the section, so its elements are a separate list. If you select
-        /// `sectionStride` with this section for a field (see `set_all`), the writer adds the elements, and you must not
-        /// add any.
+        /// If you select `sectionStride` with this section for a field, by the method `set` or `set_all` of the runtime's
+        /// writer, the writer adds the elements, and you must not add any. Otherwise, no field refers to the section, and
+        /// its elements are an independent list.
         pub fn modes(&mut self) -> runtime::Table<'_, AnySink, ModeItem> {
             self.0.table(2)
         }
@@ -353,7 +357,8 @@ section modes 2 { mode_item: (mode) { } }
         }
     }
 
-    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of `set_all(true)`.
+    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
+    /// `set_all(true)`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element {
         /// An element of section `modes`.
@@ -372,7 +377,8 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     /// Record `task`, tag 4.
-    /// Bytes: `tag: 1 | state: 1 | mode: 1 | n: 1 | n * (n_items.state: 1 | n_items.mode: 1) | Option: 1`.
+    /// Stored bytes: `tag: 1 | state: 1 | mode: 1 | n: 1 | n * (n_items.state: 1 | n_items.mode: 1) |
+    /// Option: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Task {
         /// What a task does.
@@ -390,7 +396,7 @@ section modes 2 { mode_item: (mode) { } }
     /// The same name, other values.
     ///
     /// Record `file`, tag 5.
-    /// Bytes: `tag: 1 | state: 1 | n: 1 | n * mode: 1 | k * state_2: 1`.
+    /// Stored bytes: `tag: 1 | state: 1 | n: 1 | n * mode: 1 | k * state_2: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct File {
         /// What a task does.
@@ -417,7 +423,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     /// Record `State`, tag 6.
-    /// Bytes: `tag: 1 | odd: 2 | bits: 8 | pair.state: 1 | pair.size: 1 | fixed: 1`.
+    /// Stored bytes: `tag: 1 | odd: 2 | bits: 8 | pair.state: 1 | pair.size: 1 | fixed: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct State {
         /// `odd`: 2 bytes at offset 1, interpretation `none`.
@@ -429,7 +435,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     /// Record `Result`, tag 7.
-    /// Bytes: `tag: 1 | n: 1 | name: n.value`.
+    /// Stored bytes: `tag: 1 | n: 1 | name: n.value`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SResult<Bytes = Vec<u8>> {
         /// `name`: `n.value` bytes.
@@ -461,7 +467,7 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     /// Element `mode_item` of section `modes`.
-    /// Bytes: `mode: 1`.
+    /// Stored bytes: `mode: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ModeItem {
         /// `mode`: 1 byte at offset 0, interpretation `none`.
@@ -1215,7 +1221,7 @@ section modes 2 { mode_item: (mode) { } }
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+    /// Each type of record has a struct with the values of each field and count. Enums and flags are numbers in columns.
     /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
     /// the number of items.
     #[derive(Clone, Debug)]
@@ -1714,7 +1720,7 @@ section modes 2 { mode_item: (mode) { } }
     /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
     /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
-        /// The name of the DTD, which each trace contains.
+        /// The name of the DTD. Each trace contains it.
         const SOURCE: &'static str = "named.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
@@ -1779,8 +1785,9 @@ section modes 2 { mode_item: (mode) { } }
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
-    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
+    /// record in [`FORMAT`], and `put` passes the record to the writer and returns the writer's result, `Done`. `SECTION`
+    /// is the index of the section if all records belong to one section; otherwise, `write_all` calls `place` to find the
+    /// section.
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
         const SECTION: Option<usize> = Some(1);
         #[inline]
@@ -1963,10 +1970,9 @@ section modes 2 { mode_item: (mode) { } }
             .fingerprint(0x38ec_23ec_cb0c_1f28);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
-        /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
-        /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
-        /// `section` and `metadata` have no cells.
+        /// `cells` contains the number of a cell for each leaf of these records, in order, except for `section` and
+        /// `metadata`. The cell stores the leaf's previous value, and leaves with the same number share it. Leaves whose
+        /// interpretation ignores the previous value have cells, too, because metadata can select another interpretation.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "s", &[0, 1, 2, 3, 4, 5, 6])
@@ -2005,7 +2011,8 @@ section modes 2 { mode_item: (mode) { } }
         ];
         /// The leaves of `metadata`.
         /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-        /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
+        /// an interpretation (section 4.1 of the specification of Meta-TF), and `value` is its first argument. The runtime
+        /// handles further arguments.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),

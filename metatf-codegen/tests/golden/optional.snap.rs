@@ -10,34 +10,38 @@
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
-/// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
-/// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
-/// programs can write traces with a separate table in each group.
+/// with consecutive records or elements of one section. Only *shared* tables extend across groups: they grow over the
+/// entire trace, and records in all later groups can refer to their elements. The tables of a [`Writer`] are shared.
+/// Other programs can write traces with a separate table in each group.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
 /// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
-/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
+/// *interpretation* of the stored integer. If the width is 0, the stored integer is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
 ///   value.
 ///
-/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
-/// previous item of a repetition. Leaves share a previous value if they inherit `delta` or `stride` from the same
+/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in
+/// the previous item of a repetition. Leaves share a previous value if they inherit `delta` from the same
 /// declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts with the
 /// initial values.
 ///
-/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
-/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
-/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
+/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
+/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
+/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
-/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
-/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
-/// the trace's encoding belongs to no tier.
+/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
+/// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
+/// the end of a chunk, and for encodings that belong to no tier.
+///
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
+/// arguments of interpretations are section numbers of the DTD.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -252,9 +256,9 @@ section parts 3 {
 
         /// Provides access to section `options` for adding elements.
         ///
-        /// The DTD declares no field that refers to the section, so its elements are a separate list. If you select
-        /// `sectionStride` with this section for a field (see `set_all`), the writer adds the elements, and you must not
-        /// add any.
+        /// If you select `sectionStride` with this section for a field, by the method `set` or `set_all` of the runtime's
+        /// writer, the writer adds the elements, and you must not add any. Otherwise, no field refers to the section, and
+        /// its elements are an independent list.
         pub fn options(&mut self) -> runtime::Table<'_, AnySink, OptionsOption> {
             self.0.table(2)
         }
@@ -376,7 +380,8 @@ section parts 3 {
         }
     }
 
-    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of `set_all(true)`.
+    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
+    /// `set_all(true)`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
         /// An element of section `options`.
@@ -402,8 +407,8 @@ section parts 3 {
     }
 
     /// Record `r`, tag 4.
-    /// Bytes: `tag: 1 | flags: 1 | (flags.bit 0) * time: 4 | (flags.bit 1) * (point.x: 1 | point.y: 2) |
-    /// (1 - flags.bit 1) * (items.x: 1 | items.n: 9) | (flags.bit 2) * (vfield.length: 1 |
+    /// Stored bytes: `tag: 1 | flags: 1 | (flags.bit 0) * time: 4 | (flags.bit 1) * (point.x: 1 |
+    /// point.y: 2) | (1 - flags.bit 1) * (items.x: 1 | items.n: 9) | (flags.bit 2) * (vfield.length: 1 |
     /// vfield.data: vfield.length.value) | size: 1 | (size.value / 2) * item: 2 | options: size.value |
     /// (flags.bit 3) * magic: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -471,7 +476,7 @@ section parts 3 {
     }
 
     /// Element `option` of section `options`.
-    /// Bytes: `code: 1 | vfield.length: 1 | vfield.data: vfield.length.value`.
+    /// Stored bytes: `code: 1 | vfield.length: 1 | vfield.data: vfield.length.value`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct OptionsOption<Bytes = Vec<u8>> {
         /// `code`: 1 byte at offset 0, interpretation `none`.
@@ -506,7 +511,7 @@ section parts 3 {
     }
 
     /// Record `step`, tag 4.
-    /// Bytes: `tag: 1 | t: 1`.
+    /// Stored bytes: `tag: 1 | t: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Step {
         /// `t`: 1 byte at offset 1, interpretation `delta 0`.
@@ -514,7 +519,7 @@ section parts 3 {
     }
 
     /// Record `text`, tag 5.
-    /// Bytes: `tag: 1 | vfield.length: 1 | vfield.data: vfield.length.value`.
+    /// Stored bytes: `tag: 1 | vfield.length: 1 | vfield.data: vfield.length.value`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Text<Bytes = Vec<u8>> {
         /// `vfield`: a byte array, preceded by its length (1 byte).
@@ -633,7 +638,7 @@ section parts 3 {
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+    /// Each type of record has a struct with the values of each field and count. Enums and flags are numbers in columns.
     /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
     /// the number of items.
     #[derive(Clone, Debug)]
@@ -1113,7 +1118,7 @@ section parts 3 {
     /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
     /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
-        /// The name of the DTD, which each trace contains.
+        /// The name of the DTD. Each trace contains it.
         const SOURCE: &'static str = "optional.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
@@ -1192,8 +1197,9 @@ section parts 3 {
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
-    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
+    /// record in [`FORMAT`], and `put` passes the record to the writer and returns the writer's result, `Done`. `SECTION`
+    /// is the index of the section if all records belong to one section; otherwise, `write_all` calls `place` to find the
+    /// section.
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
         const SECTION: Option<usize> = None;
         #[inline]
@@ -1446,10 +1452,9 @@ section parts 3 {
             .fingerprint(0xe8c6_93e1_5ef6_c7d6);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
-        /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
-        /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
-        /// `section` and `metadata` have no cells.
+        /// `cells` contains the number of a cell for each leaf of these records, in order, except for `section` and
+        /// `metadata`. The cell stores the leaf's previous value, and leaves with the same number share it. Leaves whose
+        /// interpretation ignores the previous value have cells, too, because metadata can select another interpretation.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "s", &[0, 1, 2, 3])
@@ -1489,7 +1494,8 @@ section parts 3 {
         ];
         /// The leaves of `metadata`.
         /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-        /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
+        /// an interpretation (section 4.1 of the specification of Meta-TF), and `value` is its first argument. The runtime
+        /// handles further arguments.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),

@@ -12,39 +12,43 @@
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
-/// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
-/// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
-/// programs can write traces with a separate table in each group.
+/// with consecutive records or elements of one section. Only *shared* tables extend across groups: they grow over the
+/// entire trace, and records in all later groups can refer to their elements. The tables of a [`Writer`] are shared.
+/// Other programs can write traces with a separate table in each group.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
 /// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
-/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
+/// *interpretation* of the stored integer. If the width is 0, the stored integer is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
 ///   value.
 /// - `stride`: Stores no bytes. The value is the previous value plus the stride. The arguments are the initial
-///   previous value and the stride.
+///   previous value, so that the first value is the sum of both arguments, and the stride.
 /// - `predicted`: A model computes candidates for the value from earlier records and leaves, and the stored
 ///   integer selects a candidate or the next element of a stream section. The arguments are the model's revision
 ///   and description, and the number of that section.
 ///
-/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
-/// previous item of a repetition. Leaves share a previous value if they inherit `delta` or `stride` from the same
-/// declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts with the
-/// initial values.
+/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in
+/// the previous item of a repetition. Leaves share a previous value if they inherit `delta` or `predicted` from
+/// the same declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts
+/// with the initial values.
 ///
-/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
-/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
-/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
+/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
+/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
+/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
-/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
-/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
-/// the trace's encoding belongs to no tier.
+/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
+/// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
+/// the end of a chunk, and for encodings that belong to no tier.
+///
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
+/// arguments of interpretations are section numbers of the DTD.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -169,18 +173,18 @@ section words 4 {
 
         /// Provides access by offset to the elements of section `misses` that have been read so far.
         ///
-        /// The writer adds these elements, which describe the values that models do not predict, and readers apply them.
-        /// No field contains an offset of such an element; this method is for programs that examine how a trace is
-        /// encoded.
+        /// The writer adds these elements, which describe the values that models do not predict, and readers use them to
+        /// restore the values. No field contains an offset of such an element; this method is for programs that examine
+        /// how a trace is encoded.
         pub fn misses(&mut self) -> runtime::Elements<'t, Protocol, Miss> {
             self.0.elements(2)
         }
 
         /// Provides access by offset to the elements of section `values` that have been read so far.
         ///
-        /// The writer adds these elements, which describe the values that models do not predict, and readers apply them.
-        /// No field contains an offset of such an element; this method is for programs that examine how a trace is
-        /// encoded.
+        /// The writer adds these elements, which describe the values that models do not predict, and readers use them to
+        /// restore the values. No field contains an offset of such an element; this method is for programs that examine
+        /// how a trace is encoded.
         pub fn values(&mut self) -> runtime::Elements<'t, Protocol, Other> {
             self.0.elements(3)
         }
@@ -360,7 +364,8 @@ section words 4 {
         Words(Words),
     }
 
-    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of `set_all(true)`.
+    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
+    /// `set_all(true)`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element {
         /// An element of section `misses`.
@@ -370,7 +375,7 @@ section words 4 {
     }
 
     /// Record `alloc`, tag 4.
-    /// Bytes: `tag: 1 | size: 4 | address: 1`.
+    /// Stored bytes: `tag: 1 | size: 4 | address: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Alloc {
         /// `size`: 4 bytes at offset 1, interpretation `none`.
@@ -380,7 +385,7 @@ section words 4 {
     }
 
     /// Record `free`, tag 5.
-    /// Bytes: `tag: 1 | address: 1`.
+    /// Stored bytes: `tag: 1 | address: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Free {
         /// `address`: 1 byte at offset 1, interpretation `predicted 1 heap freed by switch.thread 2`.
@@ -388,7 +393,7 @@ section words 4 {
     }
 
     /// Record `touch`, tag 6.
-    /// Bytes: `tag: 1 | address: 1 | value: 1`.
+    /// Stored bytes: `tag: 1 | address: 1 | value: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Touch {
         /// `address`: 1 byte at offset 1, interpretation `predicted 1 heap used by switch.thread 2`.
@@ -398,7 +403,7 @@ section words 4 {
     }
 
     /// Record `switch`, tag 7.
-    /// Bytes: `tag: 1 | thread: 1`.
+    /// Stored bytes: `tag: 1 | thread: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Switch {
         /// `thread`: 1 byte at offset 1, interpretation `predicted 1 lastValue 2 3`.
@@ -406,7 +411,7 @@ section words 4 {
     }
 
     /// Element `miss` of section `misses`.
-    /// Bytes: `address: 8`.
+    /// Stored bytes: `address: 8`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Miss {
         /// `address`: 8 bytes at offset 0, interpretation `delta 0`.
@@ -414,7 +419,7 @@ section words 4 {
     }
 
     /// Element `other` of section `values`.
-    /// Bytes: `value: 8`.
+    /// Stored bytes: `value: 8`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Other {
         /// `value`: 8 bytes at offset 0, interpretation `none`.
@@ -422,7 +427,7 @@ section words 4 {
     }
 
     /// Record `freed`, tag 4.
-    /// Bytes: `tag: 1 | by: 1 | used: 2 | heap: 1`.
+    /// Stored bytes: `tag: 1 | by: 1 | used: 2 | heap: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Freed {
         /// `by`: 1 byte at offset 1, interpretation `none`.
@@ -443,7 +448,7 @@ section words 4 {
     }
 
     /// Record `stack`, tag 5.
-    /// Bytes: `tag: 1 | heap: 2 | n: 1 | n * (n_items.by: 1 | n_items.fcm: 1)`.
+    /// Stored bytes: `tag: 1 | heap: 2 | n: 1 | n * (n_items.by: 1 | n_items.fcm: 1)`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Stack {
         /// `heap`: 2 bytes at offset 1, interpretation `predicted 1 stride by freed.heap 3`.
@@ -455,7 +460,7 @@ section words 4 {
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+    /// Each type of record has a struct with the values of each field and count. Enums and flags are numbers in columns.
     /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
     /// the number of items.
     #[derive(Clone, Debug)]
@@ -1036,7 +1041,7 @@ section words 4 {
     /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
     /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
-        /// The name of the DTD, which each trace contains.
+        /// The name of the DTD. Each trace contains it.
         const SOURCE: &'static str = "predicted.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record;
@@ -1119,8 +1124,9 @@ section words 4 {
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
-    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
+    /// record in [`FORMAT`], and `put` passes the record to the writer and returns the writer's result, `Done`. `SECTION`
+    /// is the index of the section if all records belong to one section; otherwise, `write_all` calls `place` to find the
+    /// section.
     impl runtime::DataRecord for Record {
         const SECTION: Option<usize> = None;
         #[inline]
@@ -1455,10 +1461,9 @@ section words 4 {
             .models(MODELS);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
-        /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
-        /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
-        /// `section` and `metadata` have no cells.
+        /// `cells` contains the number of a cell for each leaf of these records, in order, except for `section` and
+        /// `metadata`. The cell stores the leaf's previous value, and leaves with the same number share it. Leaves whose
+        /// interpretation ignores the previous value have cells, too, because metadata can select another interpretation.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "heap", &[0, 1, 2, 3, 4, 5, 6])
@@ -1482,7 +1487,7 @@ section words 4 {
             Record::tagged("freed", 4, FREED, &in_order(FREED)),
             Record::tagged("stack", 5, STACK, STACK_LAYOUT),
         ];
-        /// The models of predicted leaves. `Interpretation::Predicted` contains an index in this table. `by` is a leaf, such
+        /// The models of predicted leaves. `Interpretation::Predicted` contains an index into this table. `by` is a leaf, such
         /// as a thread's number: the model keeps a separate history for each of its values. `misses_in` is the number of
         /// the section with elements for values that the model does not predict.
         ///
@@ -1532,7 +1537,8 @@ section words 4 {
         ];
         /// The leaves of `metadata`.
         /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-        /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
+        /// an interpretation (section 4.1 of the specification of Meta-TF), and `value` is its first argument. The runtime
+        /// handles further arguments.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),

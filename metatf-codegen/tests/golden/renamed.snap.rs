@@ -12,34 +12,38 @@
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
-/// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
-/// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
-/// programs can write traces with a separate table in each group.
+/// with consecutive records or elements of one section. Only *shared* tables extend across groups: they grow over the
+/// entire trace, and records in all later groups can refer to their elements. The tables of a [`Writer`] are shared.
+/// Other programs can write traces with a separate table in each group.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
 /// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
-/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
+/// *interpretation* of the stored integer. If the width is 0, the stored integer is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
 ///   value.
 ///
-/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
-/// previous item of a repetition. Leaves share a previous value if they inherit `delta` or `stride` from the same
+/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in
+/// the previous item of a repetition. Leaves share a previous value if they inherit `delta` from the same
 /// declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts with the
 /// initial values.
 ///
-/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
-/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
-/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
+/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
+/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
+/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
-/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
-/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
-/// the trace's encoding belongs to no tier.
+/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
+/// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
+/// the end of a chunk, and for encodings that belong to no tier.
+///
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
+/// arguments of interpretations are section numbers of the DTD.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -226,9 +230,9 @@ section items 2 { item: (line) }
 
         /// Provides access to section `items` for adding elements.
         ///
-        /// The DTD declares no field that refers to the section, so its elements are a separate list. If you select
-        /// `sectionStride` with this section for a field (see `set_all`), the writer adds the elements, and you must not
-        /// add any.
+        /// If you select `sectionStride` with this section for a field, by the method `set` or `set_all` of the runtime's
+        /// writer, the writer adds the elements, and you must not add any. Otherwise, no field refers to the section, and
+        /// its elements are an independent list.
         pub fn items(&mut self) -> runtime::Table<'_, AnySink, Item> {
             self.0.table(2)
         }
@@ -319,7 +323,8 @@ section items 2 { item: (line) }
         }
     }
 
-    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of `set_all(true)`.
+    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
+    /// `set_all(true)`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element {
         /// An element of section `items`.
@@ -368,7 +373,7 @@ section items 2 { item: (line) }
     }
 
     /// Record `jump`, tag 4.
-    /// Bytes: `tag: 1 | line: 2 | n: 1 | n * (n_items.x: 1 | n_items.vfield.length: 1 |
+    /// Stored bytes: `tag: 1 | line: 2 | n: 1 | n * (n_items.x: 1 | n_items.vfield.length: 1 |
     /// n_items.vfield.data: n_items.vfield.length.value) | m: 1 | m * x: 1 | pos.a: 1 | extra: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Jump<Bytes = Vec<u8>> {
@@ -417,7 +422,7 @@ section items 2 { item: (line) }
     }
 
     /// Record `stay`, tag 5.
-    /// Bytes: `tag: 1 | line: 2`.
+    /// Stored bytes: `tag: 1 | line: 2`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Stay {
         /// `line`: 2 bytes at offset 1, interpretation `none`.
@@ -425,7 +430,7 @@ section items 2 { item: (line) }
     }
 
     /// Element `item` of section `items`.
-    /// Bytes: `line: 2`.
+    /// Stored bytes: `line: 2`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Item {
         /// `line`: 2 bytes at offset 0, interpretation `none`.
@@ -435,7 +440,7 @@ section items 2 { item: (line) }
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+    /// Each type of record has a struct with the values of each field and count. Enums and flags are numbers in columns.
     /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
     /// the number of items.
     #[derive(Clone, Debug)]
@@ -757,7 +762,7 @@ section items 2 { item: (line) }
     /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
     /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
-        /// The name of the DTD, which each trace contains.
+        /// The name of the DTD. Each trace contains it.
         const SOURCE: &'static str = "renamed.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
@@ -822,8 +827,9 @@ section items 2 { item: (line) }
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
-    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
+    /// record in [`FORMAT`], and `put` passes the record to the writer and returns the writer's result, `Done`. `SECTION`
+    /// is the index of the section if all records belong to one section; otherwise, `write_all` calls `place` to find the
+    /// section.
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
         const SECTION: Option<usize> = Some(1);
         #[inline]
@@ -971,10 +977,9 @@ section items 2 { item: (line) }
             .fingerprint(0x5f3a_5626_d9b2_efbc);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
-        /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
-        /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
-        /// `section` and `metadata` have no cells.
+        /// `cells` contains the number of a cell for each leaf of these records, in order, except for `section` and
+        /// `metadata`. The cell stores the leaf's previous value, and leaves with the same number share it. Leaves whose
+        /// interpretation ignores the previous value have cells, too, because metadata can select another interpretation.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "s", &[0, 1, 2, 3, 4])
@@ -1009,7 +1014,8 @@ section items 2 { item: (line) }
         ];
         /// The leaves of `metadata`.
         /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-        /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
+        /// an interpretation (section 4.1 of the specification of Meta-TF), and `value` is its first argument. The runtime
+        /// handles further arguments.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),

@@ -12,18 +12,18 @@
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
-/// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
-/// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
-/// programs can write traces with a separate table in each group.
+/// with consecutive records or elements of one section. Only *shared* tables extend across groups: they grow over the
+/// entire trace, and records in all later groups can refer to their elements. The tables of a [`Writer`] are shared.
+/// Other programs can write traces with a separate table in each group.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
 /// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
-/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
+/// *interpretation* of the stored integer. If the width is 0, the stored integer is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
-/// - `default`: Stores no bytes. The value is the argument, which may be the value of a field in the header of a
-///   file.
+/// - `default`: Stores no bytes. The value is the argument, which may be a field in the header of another
+///   program's file.
 /// - `baseOffset`: The base plus the sign-extended stored integer. The base is a number, or the last value of a
 ///   field in another record.
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
@@ -33,21 +33,25 @@
 ///   such leaves of a section share one position in the stream section, and each value advances it by the second
 ///   argument.
 ///
-/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
-/// previous item of a repetition. Leaves share a previous value if they inherit `delta` or `stride` from the same
+/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in
+/// the previous item of a repetition. Leaves share a previous value if they inherit `delta` from the same
 /// declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts with the
 /// initial values.
 ///
-/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
-/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
-/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
+/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
+/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
+/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
-/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
-/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
-/// the trace's encoding belongs to no tier.
+/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
+/// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
+/// the end of a chunk, and for encodings that belong to no tier.
+///
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
+/// arguments of interpretations are section numbers of the DTD.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -203,8 +207,9 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
 
         /// Provides access by offset to the elements of section `values` that have been read so far.
         ///
-        /// The writer adds these elements, which are the values of `sectionStride` fields, and readers apply them. No
-        /// field contains an offset of such an element; this method is for programs that examine how a trace is encoded.
+        /// The writer adds these elements, which are the values of `sectionStride` fields, and readers use them to
+        /// restore the values. No field contains an offset of such an element; this method is for programs that examine
+        /// how a trace is encoded.
         pub fn values(&mut self) -> runtime::Elements<'t, Protocol, Value> {
             self.0.elements(6)
         }
@@ -665,7 +670,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of `set_all(true)`.
+    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
+    /// `set_all(true)`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
         /// An element of section `names`.
@@ -677,7 +683,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `mark`, tag 90.
-    /// Bytes: `tag: 1 | when: 2`.
+    /// Stored bytes: `tag: 1 | when: 2`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Mark {
         /// `when`: 2 bytes at offset 1, interpretation `delta 0`.
@@ -687,7 +693,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Numbers of all kinds.
     ///
     /// Record `kinds`, tag 4.
-    /// Bytes: `tag: 1 | plain: 4 | signed: 2 | float: 8 | name: 9 | blob: 33`.
+    /// Stored bytes: `tag: 1 | plain: 4 | signed: 2 | float: 8 | name: 9 | blob: 33`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Kinds<Bytes = Vec<u8>> {
         /// No frills.
@@ -733,7 +739,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `constants`, tag 5.
-    /// Bytes: `tag: 1 | magic: 4 | x: 1 | magic_2: 4`.
+    /// Stored bytes: `tag: 1 | magic: 4 | x: 1 | magic_2: 4`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Constants {
         /// `x`: 1 byte at offset 5, interpretation `none`.
@@ -741,7 +747,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `leaves`, tag 4.
-    /// Bytes: `tag: 1 | n: 1 | n * x: 1 | m: 1 | m * (vfield.length: 1 |
+    /// Stored bytes: `tag: 1 | n: 1 | n * x: 1 | m: 1 | m * (vfield.length: 1 |
     /// vfield.data: vfield.length.value) | k * z: 10 | j: 1 | j * w: 8`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Leaves<Bytes = Vec<u8>> {
@@ -869,7 +875,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `groups`, tag 5.
-    /// Bytes: `tag: 1 | n: 1 | n * (n_items.x: 1 | n_items.m: 1 | m * (n_items.m_items.x: 1 |
+    /// Stored bytes: `tag: 1 | n: 1 | n * (n_items.x: 1 | n_items.m: 1 | m * (n_items.m_items.x: 1 |
     /// n_items.m_items.len: 2 | n_items.m_items.data: n_items.m_items.len.value) | n_items.pair.x: 1 |
     /// n_items.pair.y: 2)`.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -903,8 +909,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `pairs`, tag 6.
-    /// Bytes: `tag: 1 | pair.x: 1 | pair.y: 2 | n: 1 | n * (pair_2.x: 1 | pair_2.y: 2) | pair_3.x: 1 |
-    /// pair_3.y: 2`.
+    /// Stored bytes: `tag: 1 | pair.x: 1 | pair.y: 2 | n: 1 | n * (pair_2.x: 1 | pair_2.y: 2) |
+    /// pair_3.x: 1 | pair_3.y: 2`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Pairs {
         /// A kind of pair.
@@ -922,7 +928,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `early`, tag 7.
-    /// Bytes: `tag: 1 | n: 1 | x: 1 | n * y: 4`.
+    /// Stored bytes: `tag: 1 | n: 1 | x: 1 | n * y: 4`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Early {
         /// `x`: 1 byte at offset 2, interpretation `none`.
@@ -941,7 +947,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `twice`, tag 8.
-    /// Bytes: `tag: 1 | n: 1 | n * x: 1 | n * (n_items.y: 1 | n * n_items.z: 1)`.
+    /// Stored bytes: `tag: 1 | n: 1 | n * x: 1 | n * (n_items.y: 1 | n * n_items.z: 1)`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Twice {
         /// `n`: 1 byte at offset 1, interpretation `none`.
@@ -953,7 +959,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `fixed`, tag 9.
-    /// Bytes: `tag: 1 | n: 1 | n * c: 1`.
+    /// Stored bytes: `tag: 1 | n: 1 | n * c: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Fixed {
         /// `c`, repeated: 1 byte, interpretation `none`, always 7.
@@ -961,7 +967,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `direct`, tag 4.
-    /// Bytes: `tag: 1 | len: 2 | x: 1 | data: len.value`.
+    /// Stored bytes: `tag: 1 | len: 2 | x: 1 | data: len.value`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Direct<Bytes = Vec<u8>> {
         /// `x`: 1 byte at offset 3, interpretation `none`.
@@ -996,7 +1002,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `sized`, tag 5.
-    /// Bytes: `tag: 1 | size: 2 | text: size.value - 3`.
+    /// Stored bytes: `tag: 1 | size: 2 | text: size.value - 3`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Sized<Bytes = Vec<u8>> {
         /// `size`: 2 bytes at offset 1, interpretation `none`.
@@ -1038,7 +1044,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `other`, tag 6.
-    /// Bytes: `tag: 1 | vfield.length: 2 | vfield.data: vfield.length.value | pair.x: 4 | pair.y: 2`.
+    /// Stored bytes: `tag: 1 | vfield.length: 2 | vfield.data: vfield.length.value | pair.x: 4 | pair.y: 2`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Other<Bytes = Vec<u8>> {
         /// `vfield`: a byte array, preceded by its length (2 bytes).
@@ -1075,7 +1081,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Element `name` of section `names`.
-    /// Bytes: `vfield.length: 1 | vfield.data: vfield.length.value`.
+    /// Stored bytes: `vfield.length: 1 | vfield.data: vfield.length.value`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Name<Bytes = Vec<u8>> {
         /// `vfield`: a byte array, preceded by its length (1 byte).
@@ -1107,7 +1113,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Element `point` of section `points`.
-    /// Bytes: `pair.x: 1 | pair.y: 2 | n: 1 | n * (texts.length: 1 | texts.data: texts.length.value)`.
+    /// Stored bytes: `pair.x: 1 | pair.y: 2 | n: 1 | n * (texts.length: 1 |
+    /// texts.data: texts.length.value)`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Point<Bytes = Vec<u8>> {
         /// A kind of pair.
@@ -1144,7 +1151,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Element `value` of section `values`.
-    /// Bytes: `v: 4`.
+    /// Stored bytes: `v: 4`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Value {
         /// `v`: 4 bytes at offset 0, interpretation `delta 0`.
@@ -1152,16 +1159,16 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Record `ref`, tag 4.
-    /// Bytes: `tag: 1 | name: 2 | point: 2`.
+    /// Stored bytes: `tag: 1 | name: 2 | point: 2`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Ref {
         /// `name`: 2 bytes at offset 1, interpretation `sectionOffset 4`.
         /// An offset into section `names`. `trace.names().get(..)` returns the element at the offset.
-        /// `writer.names().intern(..)` returns the offset of an element, which it adds unless the table contains it.
+        /// `writer.names().intern(..)` adds an element if the table does not contain it, and returns its offset.
         pub name: u64,
         /// `point`: 2 bytes at offset 3, interpretation `sectionOffset 5`.
         /// An offset into section `points`. `trace.points().get(..)` returns the element at the offset.
-        /// `writer.points().intern(..)` returns the offset of an element, which it adds unless the table contains it.
+        /// `writer.points().intern(..)` adds an element if the table does not contain it, and returns its offset.
         pub point: u64,
         /// `v`: no bytes, interpretation `sectionStride 6 1`.
         pub v: u64,
@@ -1170,7 +1177,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+    /// Each type of record has a struct with the values of each field and count. Enums and flags are numbers in columns.
     /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
     /// the number of items.
     #[derive(Clone, Debug)]
@@ -2630,7 +2637,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
     /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
-        /// The name of the DTD, which each trace contains.
+        /// The name of the DTD. Each trace contains it.
         const SOURCE: &'static str = "shapes.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
@@ -2759,8 +2766,9 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
-    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
+    /// record in [`FORMAT`], and `put` passes the record to the writer and returns the writer's result, `Done`. `SECTION`
+    /// is the index of the section if all records belong to one section; otherwise, `write_all` calls `place` to find the
+    /// section.
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
         const SECTION: Option<usize> = None;
         #[inline]
@@ -3564,11 +3572,10 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             .fingerprint(0x6090_e3da_6152_5a0d);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
-        /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
-        /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
-        /// `section` and `metadata` have no cells.
-        /// `initials` are the initial values of the cells, where one is not 0.
+        /// `cells` contains the number of a cell for each leaf of these records, in order, except for `section` and
+        /// `metadata`. The cell stores the leaf's previous value, and leaves with the same number share it. Leaves whose
+        /// interpretation ignores the previous value have cells, too, because metadata can select another interpretation.
+        /// `initials` contains the initial value of each cell, in the order of their numbers, unless all are 0.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2, 3]).cells(&[2, 3, 4, 0, 1]),
             Section::tagged(1, "numbers", &[0, 1, 2, 3, 4, 5])
@@ -3635,7 +3642,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         ];
         /// The leaves of `metadata`.
         /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-        /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
+        /// an interpretation (section 4.1 of the specification of Meta-TF), and `value` is its first argument. The runtime
+        /// handles further arguments.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),

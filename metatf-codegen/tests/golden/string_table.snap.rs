@@ -10,28 +10,32 @@
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
-/// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
-/// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
-/// programs can write traces with a separate table in each group.
+/// with consecutive records or elements of one section. Only *shared* tables extend across groups: they grow over the
+/// entire trace, and records in all later groups can refer to their elements. The tables of a [`Writer`] are shared.
+/// Other programs can write traces with a separate table in each group.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
 /// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
-/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
+/// *interpretation* of the stored integer. If the width is 0, the stored integer is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
 /// - `sectionOffset`: The offset of an element, in bytes from the start of the stream section with this number.
 ///
-/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
-/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
-/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
+/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
+/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
+/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
-/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
-/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
-/// the trace's encoding belongs to no tier.
+/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
+/// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
+/// the end of a chunk, and for encodings that belong to no tier.
+///
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
+/// arguments of interpretations are section numbers of the DTD.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -250,7 +254,8 @@ section s 1 {
         S(S),
     }
 
-    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of `set_all(true)`.
+    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
+    /// `set_all(true)`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
         /// An element of section `names`.
@@ -258,7 +263,7 @@ section s 1 {
     }
 
     /// Element `type_name` of section `names`.
-    /// Bytes: `vfield.length: 1 | vfield.data: vfield.length.value`.
+    /// Stored bytes: `vfield.length: 1 | vfield.data: vfield.length.value`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TypeName<Bytes = Vec<u8>> {
         /// `vfield`: a byte array, preceded by its length (1 byte).
@@ -290,12 +295,12 @@ section s 1 {
     }
 
     /// Record `alloc`, tag 4.
-    /// Bytes: `tag: 1 | type: 2 | size: 1`.
+    /// Stored bytes: `tag: 1 | type: 2 | size: 1`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Alloc {
         /// `type`: 2 bytes at offset 1, interpretation `sectionOffset 3`.
         /// An offset into section `names`. `trace.names().get(..)` returns the element at the offset.
-        /// `writer.names().intern(..)` returns the offset of an element, which it adds unless the table contains it.
+        /// `writer.names().intern(..)` adds an element if the table does not contain it, and returns its offset.
         pub r#type: u64,
         /// `size`: 1 byte at offset 3, interpretation `none`.
         pub size: u64,
@@ -304,7 +309,7 @@ section s 1 {
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+    /// Each type of record has a struct with the values of each field and count. Enums and flags are numbers in columns.
     /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
     /// the number of items.
     #[derive(Clone, Debug)]
@@ -466,7 +471,7 @@ section s 1 {
     /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
     /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
-        /// The name of the DTD, which each trace contains.
+        /// The name of the DTD. Each trace contains it.
         const SOURCE: &'static str = "string_table.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record;
@@ -531,8 +536,9 @@ section s 1 {
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
-    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
+    /// record in [`FORMAT`], and `put` passes the record to the writer and returns the writer's result, `Done`. `SECTION`
+    /// is the index of the section if all records belong to one section; otherwise, `write_all` calls `place` to find the
+    /// section.
     impl runtime::DataRecord for Record {
         const SECTION: Option<usize> = Some(2);
         #[inline]
@@ -662,10 +668,9 @@ section s 1 {
             .fingerprint(0xf6de_fd94_bb40_6958);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
-        /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
-        /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
-        /// `section` and `metadata` have no cells.
+        /// `cells` contains the number of a cell for each leaf of these records, in order, except for `section` and
+        /// `metadata`. The cell stores the leaf's previous value, and leaves with the same number share it. Leaves whose
+        /// interpretation ignores the previous value have cells, too, because metadata can select another interpretation.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::stream(3, "names", &[3]).cells(&[0, 1]),
@@ -695,7 +700,8 @@ section s 1 {
         ];
         /// The leaves of `metadata`.
         /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-        /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
+        /// an interpretation (section 4.1 of the specification of Meta-TF), and `value` is its first argument. The runtime
+        /// handles further arguments.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),

@@ -12,14 +12,14 @@
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
-/// with consecutive records or elements of one section. The exceptions are *shared* tables, which grow over the
-/// entire trace: records in all later groups can refer to an element. The tables of a [`Writer`] are shared. Other
-/// programs can write traces with a separate table in each group.
+/// with consecutive records or elements of one section. Only *shared* tables extend across groups: they grow over the
+/// entire trace, and records in all later groups can refer to their elements. The tables of a [`Writer`] are shared.
+/// Other programs can write traces with a separate table in each group.
 ///
 /// A *leaf* is one value of a record: its tag, a field, a length or a count. Leaves are numbered in the order of
 /// the DTD, and a *row* reads or writes the leaves of one record in that order. Fields contain values, not stored
 /// integers. The comments of fields describe the encoding that the DTD declares: the width in bytes, and the
-/// *interpretation* of the stored integer, which is 0 if the width is 0. The interpretations are:
+/// *interpretation* of the stored integer. If the width is 0, the stored integer is 0. The interpretations are:
 ///
 /// - `none`: The stored integer.
 /// - `baseOffset`: The base plus the sign-extended stored integer. The base is a number, or the last value of a
@@ -27,21 +27,25 @@
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
 ///   value.
 ///
-/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in the
-/// previous item of a repetition. Leaves share a previous value if they inherit `delta` or `stride` from the same
+/// The *previous value* of a leaf is its value in the most recent record of its section that contains it, or in
+/// the previous item of a repetition. Leaves share a previous value if they inherit `delta` from the same
 /// declaration of a section or of the format, or if the DTD sets `previous = shared`. Each group starts with the
 /// initial values.
 ///
-/// Every section with tags can contain three predefined records: `comment`, `section`, with which old traces switch
-/// to another section, and `metadata`, which changes the encoding of a leaf in the records after it. If a value does
-/// not fit in the encoding of its leaf, the writer adds such a record; a strict writer returns an error instead.
+/// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
+/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
+/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
+/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. On the *fast path*, a function is
-/// compiled once for each *tier*: for the encoding that the DTD declares, for other widths, and for values that
-/// depend on earlier records. On the *slow path*, the row handles one leaf at a time: at the end of a chunk, and if
-/// the trace's encoding belongs to no tier.
+/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
+/// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
+/// the end of a chunk, and for encodings that belong to no tier.
+///
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
+/// arguments of interpretations are section numbers of the DTD.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -307,7 +311,7 @@ section log 1 {
     /// A measurement.
     ///
     /// Record `measured`, tag 4.
-    /// Bytes: `tag: 1 | time: 4 | inside: 4 | outside: 4 | ratio: 8 | name.length: 1 |
+    /// Stored bytes: `tag: 1 | time: 4 | inside: 4 | outside: 4 | ratio: 8 | name.length: 1 |
     /// name.data: name.length.value | from.x: 2 | from.y: 2 | to.x: 2 | to.y: 2 | n: 1 | n * sample: 4 |
     /// id: 4 | mask: 1 | (mask.bit 0) * limit: 4`.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -378,7 +382,7 @@ section log 1 {
     /// Records as columns, to be filled by `next_columns` of [`Trace`]. Methods common to all formats are available
     /// through [`Deref`](std::ops::Deref).
     ///
-    /// Each type of record has a struct with the values of each field and count, in which enums and flags are numbers.
+    /// Each type of record has a struct with the values of each field and count. Enums and flags are numbers in columns.
     /// Fields that are optional or inside a repetition have one value per item, and their count has one value per record,
     /// the number of items.
     #[derive(Clone, Debug)]
@@ -632,7 +636,7 @@ section log 1 {
     /// Provides the runtime with the format's tables and types, and passes each call to the section with the given index
     /// in [`FORMAT`].
     impl runtime::Protocol for Protocol {
-        /// The name of the DTD, which each trace contains.
+        /// The name of the DTD. Each trace contains it.
         const SOURCE: &'static str = "types.dtd";
         const FORMAT: &'static runtime::tables::Format = &FORMAT;
         type Record<Bytes> = Record<Bytes>;
@@ -685,8 +689,9 @@ section log 1 {
     }
 
     /// Lets `Writer::write` accept a record of any section. `place` returns the indices of the section and of the
-    /// record in [`FORMAT`], and `put` passes the record to the writer. `SECTION` is the index of the section if all
-    /// records belong to one section; otherwise, `write_all` calls `place` to find the section.
+    /// record in [`FORMAT`], and `put` passes the record to the writer and returns the writer's result, `Done`. `SECTION`
+    /// is the index of the section if all records belong to one section; otherwise, `write_all` calls `place` to find the
+    /// section.
     impl<Bytes: AsRef<[u8]>> runtime::DataRecord for Record<Bytes> {
         const SECTION: Option<usize> = Some(1);
         #[inline]
@@ -821,10 +826,9 @@ section log 1 {
             .fingerprint(0x18db_2ac8_091e_bbf3);
         /// The sections, each with its number, its name and the indices of its records in `RECORDS`.
         ///
-        /// `cells` contains the number of a cell for each leaf of these records, in order, and for the leaves of `comment`
-        /// at the end. The cell stores the leaf's last value, and leaves with the same number share it. Leaves whose
-        /// interpretation ignores the last value have cells, too, because metadata can select another interpretation.
-        /// `section` and `metadata` have no cells.
+        /// `cells` contains the number of a cell for each leaf of these records, in order, except for `section` and
+        /// `metadata`. The cell stores the leaf's previous value, and leaves with the same number share it. Leaves whose
+        /// interpretation ignores the previous value have cells, too, because metadata can select another interpretation.
         const SECTIONS: &[Section] = &[
             Section::tagged(0, "", &[0, 1, 2]).cells(&[0, 1, 2]),
             Section::tagged(1, "log", &[0, 1, 2, 3])
@@ -858,7 +862,8 @@ section log 1 {
         ];
         /// The leaves of `metadata`.
         /// `record` is the tag of the record to change, `field` is the number of the leaf, `property` selects the width or
-        /// an interpretation, and `value` is its first argument. The runtime handles further arguments.
+        /// an interpretation (section 4.1 of the specification of Meta-TF), and `value` is its first argument. The runtime
+        /// handles further arguments.
         const METADATA: &[Leaf; 5] = &[
             Leaf::tag(),
             Leaf::number("record", 1, Interpretation::None),

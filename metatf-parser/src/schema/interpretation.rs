@@ -49,7 +49,7 @@ words! {
     None = "none" [],
         "The stored integer.";
     Default = "default" [Base],
-        "Stores no bytes. The value is the argument, which may be the value of a field in the header of a file.";
+        "Stores no bytes. The value is the argument, which may be a field in the header of another program's file.";
     BaseOffset = "baseOffset" [Base],
         "The base plus the sign-extended stored integer. The base is a number, or the last value of a field in another \
          record.";
@@ -57,7 +57,7 @@ words! {
         "The previous value plus the sign-extended stored integer. The argument is the initial previous value.";
     Stride = "stride" [Number, Number],
         "Stores no bytes. The value is the previous value plus the stride. The arguments are the initial previous \
-         value and the stride.";
+         value, so that the first value is the sum of both arguments, and the stride.";
     SectionOffset = "sectionOffset" [Stream],
         "The offset of an element, in bytes from the start of the stream section with this number.";
     SectionStride = "sectionStride" [NumberStream, Steps],

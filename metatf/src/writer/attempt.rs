@@ -144,6 +144,9 @@ impl RecordCore<dyn Sink + '_> {
             }
         }
         if self.strict {
+            if let Some(continued) = self.continued(section, index, misfit.value) {
+                return self.put_change(section, record, misfit.leaf, false, Change::Interpretation(continued));
+            }
             let mut error = Error::at(0, misfit.error(width));
             error.place = Place { section: self.number(section), leaf: Some(misfit.leaf), ..Place::default() };
             error.place.tag = self.format.records.get(usize::from(record)).map(|r| r.tag);
@@ -173,6 +176,24 @@ impl RecordCore<dyn Sink + '_> {
             self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
         }
         self.put_change(section, record, misfit.leaf, false, Change::Interpretation(Interpretation::None))
+    }
+
+    /// Returns the interpretation with which a value can follow the leaf's last value before the reset, if no value has
+    /// followed yet. A strict writer accepts the value, because its user does not choose where groups end.
+    fn continued(&self, section: usize, plan: usize, value: u64) -> Option<Interpretation> {
+        let writer = self.sections.get(section)?;
+        let interpretation = writer.state.encoding.interpretation(plan);
+        let plan = writer.state.encoding.plan(plan)?;
+        let cell = plan.write as usize;
+        let (before, now) = (*writer.before_reset.get(cell)?, *writer.state.history.cells.get(cell)?);
+        let (initial, fits) = match interpretation {
+            Interpretation::Delta(initial) => {
+                (initial, bytes_for(value.wrapping_sub(before), true) <= plan.width.get())
+            }
+            Interpretation::Stride(initial, stride) => (initial, value == before.wrapping_add(stride)),
+            _ => return None,
+        };
+        restart(interpretation, value).filter(|_| fits && now == initial)
     }
 
     /// Returns whether the leaf takes its value from the header of a file.

@@ -114,7 +114,8 @@ impl<S: Sink> RecordWriter<S> {
     }
 
     /// Sets whether the writer is strict. In a strict writer, a value that does not fit in its leaf's encoding is an
-    /// error. Otherwise, it causes a metadata record that changes the encoding.
+    /// error. Otherwise, it causes a metadata record that changes the encoding. A strict writer adds such a record only at
+    /// the start of a group, to let a `delta` or `stride` leaf follow its last value in the previous group.
     pub fn set_strict(&mut self, strict: bool) {
         self.core.strict = strict;
     }

@@ -37,6 +37,8 @@ pub(crate) struct SectionWriter {
     pub(super) sticky: Vec<(u16, u8, bool, Change)>,
     /// Whether the sticky changes must be written before the next record.
     pub(super) fresh: bool,
+    /// The previous values before the last reset, by cell.
+    pub(super) before_reset: Vec<u64>,
     /// The jumps of values since the last reset. Each entry contains a cell, the number of closed chunks at its last
     /// jump, and the number of records in the open chunk at that time.
     jumps: Vec<(u32, u32, u32)>,
@@ -64,6 +66,7 @@ impl SectionWriter {
             reset: true,
             sticky: Vec::new(),
             fresh: false,
+            before_reset: Vec::new(),
             jumps: Vec::new(),
         }
     }
@@ -103,6 +106,7 @@ impl SectionWriter {
 
     /// Starts the next chunk with the DTD's initial state.
     pub(crate) fn restart(&mut self, format: &Format) {
+        self.before_reset.clone_from(&self.state.history.cells);
         self.state.reset(format);
         self.out.close();
         self.log = None;

@@ -7,7 +7,7 @@ use metatf::typed::Event;
 #[metatf_derive::metatf(dtd = "tests/dtds/implied.dtd")]
 mod sequences {}
 
-use sequences::{Close, Log, Note, Open, Record, Trace, Writer};
+use sequences::{Close, Log, Note, Open, Record, Tick, Trace, Writer};
 
 fn options() -> WriteOptions {
     WriteOptions { flush: FlushEvery::NEVER, ..WriteOptions::default() }
@@ -51,8 +51,29 @@ fn supplied_values_take_no_bytes() {
     // A strict writer accepts no other value.
     assert!(writer.close(&Close { id: 0, step: 0 }).is_err());
     writer.open(&writer.next_open()).unwrap();
-    assert_eq!(writer.records_written(), 101);
+    writer.start_group().unwrap();
+    writer.close(&writer.next_close()).unwrap();
+    assert_eq!(writer.records_written(), 102);
     writer.finish().unwrap();
+}
+
+#[test]
+fn differences_in_a_strict_writer_continue_across_groups() {
+    let mut writer = Writer::with_options(Vec::new(), &options()).unwrap();
+    writer.set_strict(true);
+    let times: Vec<u64> = (1..=10).map(|n| n * 100).collect();
+    for time in &times {
+        writer.tick(&Tick { time: *time }).unwrap();
+        if time % 500 == 0 {
+            writer.start_group().unwrap();
+            // The difference from the last time of the previous group must fit, too.
+            assert!(writer.tick(&Tick { time: time + 200 }).is_err());
+        }
+    }
+    let bytes = writer.finish().unwrap();
+    let mut read = Vec::new();
+    Trace::from_slice(&bytes).unwrap().only::<Tick>().for_each(|tick| read.push(tick.time)).unwrap();
+    assert_eq!(read, times);
 }
 
 #[test]

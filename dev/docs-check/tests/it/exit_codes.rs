@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 const FILES: &str = "\
 metatfc convert --dtd samples/requests.dtd --codec stored samples/requests.jsonl good.mtf
 sed 's/\"took\":180/\"took\":190/' samples/requests.jsonl | metatfc convert --dtd samples/requests.dtd - slow.mtf
-head -c 1330 good.mtf > torn.mtf
+head -c 950 good.mtf > torn.mtf
 hatf convert samples/short.rep heap.mtf
 head -c 200 heap.mtf > cut.mtf
 metatfc new - > fresh.dtd
