@@ -124,7 +124,8 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     }
 
     /// Sets whether the writer is strict. In a strict writer, a value that does not fit in its leaf's encoding is an
-    /// error. Otherwise, it causes a metadata record that changes the encoding.
+    /// error. Otherwise, it causes a metadata record that changes the encoding. A strict writer adds such a record only at
+    /// the start of a group, to let a `delta` or `stride` leaf follow its last value in the previous group.
     pub fn set_strict(&mut self, strict: bool) {
         self.inner.set_strict(strict);
     }
