@@ -135,15 +135,24 @@ impl Printer<'_> {
         self.line_open = true;
     }
 
-    /// Fills lines with words, and appends `end` to the last word.
+    /// Fills lines with words, and appends `end` to the last word. A line breaks before a field rather than inside it.
     fn head(&mut self, words: Vec<Word>, end: &str) {
         let indent = (self.level + 1) * INDENT;
         let mut column = self.level * INDENT;
         let (mut fresh_line, mut after_comment) = (true, false);
-        let count = words.len();
-        for (index, word) in words.into_iter().enumerate() {
-            let width = word.text.chars().count() + if index + 1 == count { end.len() } else { 0 };
+        // The columns of each word, and those from the word up to the end of its field.
+        let mut widths = Vec::with_capacity(words.len());
+        let (mut after, mut field) = (end.len(), 0);
+        for word in words.iter().rev() {
+            let width = word.text.chars().count() + std::mem::take(&mut after);
+            field = if word.text.ends_with(',') || field == 0 { width } else { width + 1 + field };
+            widths.push((width, field));
+        }
+        let mut starts_field = false;
+        for (word, (width, field)) in words.into_iter().zip(widths.into_iter().rev()) {
+            let width = if starts_field { field } else { width };
             let is_full = column + 1 + width > MOST_COLUMNS && !word.stays_on_line;
+            starts_field = word.text.ends_with(',');
             if !fresh_line && (is_full || word.starts_line || after_comment) {
                 self.break_line(indent, &mut column);
             } else if !fresh_line {
