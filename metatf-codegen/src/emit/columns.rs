@@ -90,7 +90,8 @@ fn record(columns: &RecordColumns) -> TokenStream {
             columns: std::marker::PhantomData<&'c Columns>,
         }
         impl<'c> #name<'c> {
-            /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+            /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+            /// format.
             fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
                 let Some(columns) = columns.record_of(&FORMAT, place) else { return Self::default() };
                 Self { records: columns.len(), #(#values)* columns: std::marker::PhantomData }

@@ -86,8 +86,7 @@ fn elements(model: &Model) -> TokenStream {
         quote!(#docs #variant(#ty),)
     });
     quote! {
-        /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
-        /// `set_all(true)`.
+        /// An element of any stream section. After `trace.set_all(true)`, `trace.next_event()` also returns elements.
         #[derive(Clone, Debug, PartialEq)]
         pub enum #name { #(#variants)* }
     }

@@ -77,7 +77,8 @@ fn protocol(model: &Model, options: &Options) -> TokenStream {
                     _ => std::ops::ControlFlow::Continue(()),
                 }
             }
-            /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+            /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+            /// record.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn one<'a, Bytes: From<&'a [u8]>>(next: impl runtime::ReadsOne<'a>) -> Option<Self::Record<Bytes>> {
                 match next.section() {
@@ -210,7 +211,7 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
         const #leaves: usize = runtime::leaves_of(&FORMAT, #index);
         #(#record_types)*
         #[doc = #family_docs]
-        /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+        /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
         impl runtime::SectionFamily for #name {
             /// The index of the section in [`FORMAT`].
             const SECTION: usize = #index;
@@ -248,7 +249,8 @@ fn section(dtd: &Dtd, section: &Tagged) -> TokenStream {
             ) -> std::ops::ControlFlow<Break> {
                 reads.section::<Self, Bytes, #leaves, Break>(each)
             }
-            /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+            /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+            /// record.
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn one<'a, Bytes: From<&'a [u8]>>(next: impl runtime::ReadsOne<'a>) -> Option<Self::With<Bytes>> {
                 next.read::<Self, Bytes, #leaves>()

@@ -51,8 +51,8 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
     let heap = dtd.models.iter().any(|model| matches!(model.kind, ModelKind::Heap { .. })).then(|| {
         quote! {
             ///
-            /// The `allocated`, `freed` and `used` models of a section share one set of live and recently freed blocks, which
-            /// notes the value of `by` for each block. `allocated` predicts the address of a new block from the size in another
+            /// All `allocated`, `freed` and `used` models of a section share one set of live and recently freed blocks, which
+            /// contains the value of `by` for each block. `allocated` predicts the address of a new block from the size in another
             /// leaf, `freed` predicts the block that ends, and `used` predicts a block that stays live.
         }
     });
@@ -60,7 +60,7 @@ pub(super) fn emit(dtd: &Dtd, code: &Code, expected: &[Expected]) -> TokenStream
         let models = dtd.models.iter().map(|m| model(&references, m));
         quote! {
             /// The models of predicted leaves. `Interpretation::Predicted` contains an index into this table. `by` is a leaf, such
-            /// as a thread's number: the model keeps a separate history for each of its values. `misses_in` is the number of
+            /// as a thread's number: a prediction uses the history for the leaf's current value. `misses_in` is the number of
             /// the section with elements for values that the model does not predict.
             #heap
             const MODELS: &[Model] = &[#(#models),*];

@@ -260,8 +260,8 @@ fn next_record(model: &Model, listed: &Listed, item: &Struct) -> TokenStream {
             ///
             /// The writer contains a counter for each field with the interpretation `stride`, and each call advances these
             /// counters, whether or not the record is written. So call this method once for each record. The writer adds a
-            /// metadata record if a value is skipped, and before the first such record of every group except the first, because
-            /// each group starts with the initial values.
+            /// metadata record if a value is skipped. It also adds one before the first record of this type in each later group,
+            /// because each group starts with the initial values.
         }
     });
     quote! {

@@ -8,7 +8,7 @@
 /// documents the traits.
 ///
 /// A trace consists of *sections*. A section contains records with tags, or, in a *stream section*, *elements*
-/// without tags. Elements are values that records take in order, or they form a table, and records contain the
+/// without tags. Either records take the elements in order, or the elements form a table, and records contain the
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
@@ -34,19 +34,23 @@
 /// initial values.
 ///
 /// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
-/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
-/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
-/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
+///
+/// - `comment` contains text.
+/// - `section` switches to another section, in traces of version 0.
+/// - `metadata` changes the encoding of a leaf in the records after it. The writer adds it if a value does not fit in
+///   the encoding of its leaf. A strict writer (`set_strict`) returns an error instead, except at the start of a group
+///   that continues the values of the previous one.
+///
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// Records are read and written on one of two paths, both with `read_fields` and `write_fields`. For the *fast path*, the functions are
 /// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
 /// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
 /// the end of a chunk, and for encodings that belong to no tier.
 ///
-/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
-/// arguments of interpretations are section numbers of the DTD.
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Section numbers of the DTD occur
+/// only in the tables of the format.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -891,8 +895,7 @@ section t 8 { Bytes: (vfield) { } }
         }
     }
 
-    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
-    /// `set_all(true)`.
+    /// An element of any stream section. After `trace.set_all(true)`, `trace.next_event()` also returns elements.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
         /// An element of section `open`.
@@ -1572,7 +1575,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> GlobalMarkColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1617,7 +1621,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeSelfTypeColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1654,7 +1659,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeOptionColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1682,7 +1688,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeResultColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1710,7 +1717,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeVecColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1736,7 +1744,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeTraceColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1761,7 +1770,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeWriterColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1786,7 +1796,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeRecordColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1811,7 +1822,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeFinishColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1836,7 +1848,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeFinishRecordColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1861,7 +1874,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeOkColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1888,7 +1902,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeSomeColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1912,7 +1927,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> StringColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1938,7 +1954,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> CColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1964,7 +1981,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeProtocolColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1989,7 +2007,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> WColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2014,7 +2033,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeRColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2039,7 +2059,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SelfTypeNColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2066,7 +2087,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> U64Columns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2092,7 +2114,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RecordSelfTypeColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2117,7 +2140,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RecordSelfTypeRecordColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2142,7 +2166,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RecordRecordColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2167,7 +2192,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RecordFooBarColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2194,7 +2220,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RecordFooBarRecordColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2224,7 +2251,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> EmptyCountColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2251,7 +2279,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> SubNColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2276,7 +2305,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> BRColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2301,7 +2331,8 @@ section t 8 { Bytes: (vfield) { } }
     }
 
     impl<'c> RBColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -3547,7 +3578,8 @@ section t 8 { Bytes: (vfield) { } }
             }
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -3632,7 +3664,7 @@ section t 8 { Bytes: (vfield) { } }
     type GlobalMarkInGlobal = runtime::RecordIn<Protocol, 0, 3>;
 
     /// Reads the records of section `global`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Global {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 0;
@@ -3677,7 +3709,8 @@ section t 8 { Bytes: (vfield) { } }
             reads.section::<Self, Bytes, GLOBAL_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -3774,7 +3807,7 @@ section t 8 { Bytes: (vfield) { } }
     type U64InSelfType = runtime::RecordIn<Protocol, 1, 21>;
 
     /// Reads the records of section `Self`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for SelfType {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 1;
@@ -3937,7 +3970,8 @@ section t 8 { Bytes: (vfield) { } }
             reads.section::<Self, Bytes, SELF_TYPE_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -4062,7 +4096,7 @@ section t 8 { Bytes: (vfield) { } }
     type EmptyCountInRecordSection = runtime::RecordIn<Protocol, 2, 27>;
 
     /// Reads the records of section `record`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for RecordSection {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 2;
@@ -4162,7 +4196,8 @@ section t 8 { Bytes: (vfield) { } }
             reads.section::<Self, Bytes, RECORD_SECTION_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -4249,7 +4284,7 @@ section t 8 { Bytes: (vfield) { } }
     type NInSub = runtime::RecordIn<Protocol, 5, 30>;
 
     /// Reads the records of section `sub`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Sub {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 5;
@@ -4298,7 +4333,8 @@ section t 8 { Bytes: (vfield) { } }
             reads.section::<Self, Bytes, SUB_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -4346,7 +4382,7 @@ section t 8 { Bytes: (vfield) { } }
     type RInB = runtime::RecordIn<Protocol, 6, 31>;
 
     /// Reads the records of section `b`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for B {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 6;
@@ -4395,7 +4431,8 @@ section t 8 { Bytes: (vfield) { } }
             reads.section::<Self, Bytes, B_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -4443,7 +4480,7 @@ section t 8 { Bytes: (vfield) { } }
     type BInR = runtime::RecordIn<Protocol, 7, 32>;
 
     /// Reads the records of section `r`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for R {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 7;
@@ -4492,7 +4529,8 @@ section t 8 { Bytes: (vfield) { } }
             reads.section::<Self, Bytes, R_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,

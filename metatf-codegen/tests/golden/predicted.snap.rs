@@ -8,7 +8,7 @@
 /// documents the traits.
 ///
 /// A trace consists of *sections*. A section contains records with tags, or, in a *stream section*, *elements*
-/// without tags. Elements are values that records take in order, or they form a table, and records contain the
+/// without tags. Either records take the elements in order, or the elements form a table, and records contain the
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
@@ -24,8 +24,8 @@
 /// - `none`: The stored integer.
 /// - `delta`: The previous value plus the sign-extended stored integer. The argument is the initial previous
 ///   value.
-/// - `stride`: Stores no bytes. The value is the previous value plus the stride. The arguments are the initial
-///   previous value, so that the first value is the sum of both arguments, and the stride.
+/// - `stride`: Stores no bytes. The value is the previous value plus the stride. The arguments are the previous
+///   value before the first record, and the stride. The first value is their sum.
 /// - `predicted`: A model computes candidates for the value from earlier records and leaves, and the stored
 ///   integer selects a candidate or the next element of a stream section. The arguments are the model's revision
 ///   and description, and the number of that section.
@@ -36,19 +36,23 @@
 /// with the initial values.
 ///
 /// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
-/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
-/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
-/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
+///
+/// - `comment` contains text.
+/// - `section` switches to another section, in traces of version 0.
+/// - `metadata` changes the encoding of a leaf in the records after it. The writer adds it if a value does not fit in
+///   the encoding of its leaf. A strict writer (`set_strict`) returns an error instead, except at the start of a group
+///   that continues the values of the previous one.
+///
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// Records are read and written on one of two paths, both with `read_fields` and `write_fields`. For the *fast path*, the functions are
 /// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
 /// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
 /// the end of a chunk, and for encodings that belong to no tier.
 ///
-/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
-/// arguments of interpretations are section numbers of the DTD.
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Section numbers of the DTD occur
+/// only in the tables of the format.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -364,8 +368,7 @@ section words 4 {
         Words(Words),
     }
 
-    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
-    /// `set_all(true)`.
+    /// An element of any stream section. After `trace.set_all(true)`, `trace.next_event()` also returns elements.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element {
         /// An element of section `misses`.
@@ -550,7 +553,8 @@ section words 4 {
     }
 
     impl<'c> AllocColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -576,7 +580,8 @@ section words 4 {
     }
 
     impl<'c> FreeColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -603,7 +608,8 @@ section words 4 {
     }
 
     impl<'c> TouchColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -629,7 +635,8 @@ section words 4 {
     }
 
     impl<'c> SwitchColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -658,7 +665,8 @@ section words 4 {
     }
 
     impl<'c> FreedColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -691,7 +699,8 @@ section words 4 {
     }
 
     impl<'c> StackColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1091,7 +1100,8 @@ section words 4 {
             }
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -1169,7 +1179,7 @@ section words 4 {
     type SwitchInHeap = runtime::RecordIn<Protocol, 1, 6>;
 
     /// Reads the records of section `heap`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Heap {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 1;
@@ -1232,7 +1242,8 @@ section words 4 {
             reads.section::<Self, Bytes, HEAP_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -1284,7 +1295,7 @@ section words 4 {
     type StackInWords = runtime::RecordIn<Protocol, 4, 10>;
 
     /// Reads the records of section `words`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Words {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 4;
@@ -1335,7 +1346,8 @@ section words 4 {
             reads.section::<Self, Bytes, WORDS_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -1488,11 +1500,11 @@ section words 4 {
             Record::tagged("stack", 5, STACK, STACK_LAYOUT),
         ];
         /// The models of predicted leaves. `Interpretation::Predicted` contains an index into this table. `by` is a leaf, such
-        /// as a thread's number: the model keeps a separate history for each of its values. `misses_in` is the number of
+        /// as a thread's number: a prediction uses the history for the leaf's current value. `misses_in` is the number of
         /// the section with elements for values that the model does not predict.
         ///
-        /// The `allocated`, `freed` and `used` models of a section share one set of live and recently freed blocks, which
-        /// notes the value of `by` for each block. `allocated` predicts the address of a new block from the size in another
+        /// All `allocated`, `freed` and `used` models of a section share one set of live and recently freed blocks, which
+        /// contains the value of `by` for each block. `allocated` predicts the address of a new block from the size in another
         /// leaf, `freed` predicts the block that ends, and `used` predicts a block that stays live.
         const MODELS: &[Model] = &[
             Model::allocated(super::AllocInHeap::leaf(1))

@@ -8,7 +8,7 @@
 /// documents the traits.
 ///
 /// A trace consists of *sections*. A section contains records with tags, or, in a *stream section*, *elements*
-/// without tags. Elements are values that records take in order, or they form a table, and records contain the
+/// without tags. Either records take the elements in order, or the elements form a table, and records contain the
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
@@ -31,19 +31,23 @@
 /// initial values.
 ///
 /// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
-/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
-/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
-/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
+///
+/// - `comment` contains text.
+/// - `section` switches to another section, in traces of version 0.
+/// - `metadata` changes the encoding of a leaf in the records after it. The writer adds it if a value does not fit in
+///   the encoding of its leaf. A strict writer (`set_strict`) returns an error instead, except at the start of a group
+///   that continues the values of the previous one.
+///
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// Records are read and written on one of two paths, both with `read_fields` and `write_fields`. For the *fast path*, the functions are
 /// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
 /// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
 /// the end of a chunk, and for encodings that belong to no tier.
 ///
-/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
-/// arguments of interpretations are section numbers of the DTD.
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Section numbers of the DTD occur
+/// only in the tables of the format.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -323,8 +327,7 @@ section items 2 { item: (line) }
         }
     }
 
-    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
-    /// `set_all(true)`.
+    /// An element of any stream section. After `trace.set_all(true)`, `trace.next_event()` also returns elements.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element {
         /// An element of section `items`.
@@ -518,7 +521,8 @@ section items 2 { item: (line) }
     }
 
     impl<'c> JumpColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -550,7 +554,8 @@ section items 2 { item: (line) }
     }
 
     impl<'c> StayColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -802,7 +807,8 @@ section items 2 { item: (line) }
             }
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -864,7 +870,7 @@ section items 2 { item: (line) }
     type StayInS = runtime::RecordIn<Protocol, 1, 4>;
 
     /// Reads the records of section `s`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for S {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 1;
@@ -911,7 +917,8 @@ section items 2 { item: (line) }
             reads.section::<Self, Bytes, S_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,

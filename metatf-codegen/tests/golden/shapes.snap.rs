@@ -8,7 +8,7 @@
 /// documents the traits.
 ///
 /// A trace consists of *sections*. A section contains records with tags, or, in a *stream section*, *elements*
-/// without tags. Elements are values that records take in order, or they form a table, and records contain the
+/// without tags. Either records take the elements in order, or the elements form a table, and records contain the
 /// offsets of elements in bytes.
 ///
 /// A trace is divided into *groups*, which can be read independently of each other, and a group into *chunks*, each
@@ -39,19 +39,23 @@
 /// initial values.
 ///
 /// Besides *data records*, which the DTD declares, every section with tags can contain three predefined records:
-/// `comment`, `section`, with which old traces switch to another section, and `metadata`, which changes the encoding
-/// of a leaf in the records after it. If a value does not fit in the encoding of its leaf, the writer adds such a
-/// record; a strict writer returns an error instead, unless the value follows the last one of the previous group.
+///
+/// - `comment` contains text.
+/// - `section` switches to another section, in traces of version 0.
+/// - `metadata` changes the encoding of a leaf in the records after it. The writer adds it if a value does not fit in
+///   the encoding of its leaf. A strict writer (`set_strict`) returns an error instead, except at the start of a group
+///   that continues the values of the previous one.
+///
 /// Section 0, the global section, contains these three records and the records with tags that the DTD declares
 /// outside of sections.
 ///
-/// Records are read and written on one of two paths, with the same functions. For the *fast path*, the functions are
+/// Records are read and written on one of two paths, both with `read_fields` and `write_fields`. For the *fast path*, the functions are
 /// compiled separately for three kinds of encoding, called *tiers*: the encoding that the DTD declares, other widths,
 /// and values that depend on earlier records. On the *slow path*, the row handles one leaf at a time. It is used at
 /// the end of a chunk, and for encodings that belong to no tier.
 ///
-/// The implementations identify sections and records by their indices in [`FORMAT`]. Only `misses_in` and the
-/// arguments of interpretations are section numbers of the DTD.
+/// The implementations identify sections and records by their indices in [`FORMAT`]. Section numbers of the DTD occur
+/// only in the tables of the format.
 ///
 /// The parameter `Bytes` of a type is `Vec<u8>` if the record owns its byte arrays, or `&[u8]` if it borrows them
 /// from the trace.
@@ -670,8 +674,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         }
     }
 
-    /// An element of any stream section. `next_event` of [`Trace`] returns elements after a call of its method
-    /// `set_all(true)`.
+    /// An element of any stream section. After `trace.set_all(true)`, `trace.next_event()` also returns elements.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Element<Bytes = Vec<u8>> {
         /// An element of section `names`.
@@ -1331,7 +1334,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> MarkColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1364,7 +1368,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> KindsColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1393,7 +1398,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> ConstantsColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1432,7 +1438,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> LeavesColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1476,7 +1483,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> GroupsColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1519,7 +1527,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> PairsColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1554,7 +1563,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> EarlyColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1587,7 +1597,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> TwiceColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1615,7 +1626,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> FixedColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1644,7 +1656,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> DirectColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1673,7 +1686,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> SizedColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1701,7 +1715,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> OtherColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -1731,7 +1746,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     }
 
     impl<'c> RefColumns<'c> {
-        /// Returns the columns of the records in a section, which are empty if `columns` are those of another format.
+        /// Returns the columns of the record with these indices in [`FORMAT`], which are empty if `columns` belongs to another
+        /// format.
         fn of(columns: &'c runtime::Columns, place: (usize, u16)) -> Self {
             let Some(columns) = columns.record_of(&FORMAT, place) else {
                 return Self::default()
@@ -2720,7 +2736,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             }
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -2808,7 +2825,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     type MarkInGlobal = runtime::RecordIn<Protocol, 0, 3>;
 
     /// Reads the records of section `global`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Global {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 0;
@@ -2853,7 +2870,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             reads.section::<Self, Bytes, GLOBAL_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -2902,7 +2920,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     type ConstantsInNumbers = runtime::RecordIn<Protocol, 1, 5>;
 
     /// Reads the records of section `numbers`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Numbers {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 1;
@@ -2959,7 +2977,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             reads.section::<Self, Bytes, NUMBERS_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -3028,7 +3047,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     type FixedInLists = runtime::RecordIn<Protocol, 2, 11>;
 
     /// Reads the records of section `lists`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Lists {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 2;
@@ -3111,7 +3130,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             reads.section::<Self, Bytes, LISTS_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -3185,7 +3205,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     type OtherInBytesSection = runtime::RecordIn<Protocol, 3, 14>;
 
     /// Reads the records of section `bytes`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for BytesSection {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 3;
@@ -3248,7 +3268,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             reads.section::<Self, Bytes, BYTES_SECTION_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,
@@ -3306,7 +3327,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
     type RefInRefs = runtime::RecordIn<Protocol, 7, 18>;
 
     /// Reads the records of section `refs`. The fast path calls `run` for many records or
-    /// `one` for a single one; both pass through the runtime, which calls `next`. The slow path calls `read`.
+    /// `one` for a single one; both call the runtime, which reads each tag and calls `next`. The slow path calls `read`.
     impl runtime::SectionFamily for Refs {
         /// The index of the section in [`FORMAT`].
         const SECTION: usize = 7;
@@ -3357,7 +3378,8 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
             reads.section::<Self, Bytes, REFS_LEAVES, Break>(each)
         }
 
-        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path.
+        /// Reads the next record on the fast path. Returns `None` if the record requires the slow path or is not a data
+        /// record.
         #[cfg_attr(not(debug_assertions), inline(always))]
         fn one<'a, Bytes: From<&'a [u8]>>(
             next: impl runtime::ReadsOne<'a>,

@@ -56,8 +56,8 @@ words! {
     Delta = "delta" [Number],
         "The previous value plus the sign-extended stored integer. The argument is the initial previous value.";
     Stride = "stride" [Number, Number],
-        "Stores no bytes. The value is the previous value plus the stride. The arguments are the initial previous \
-         value, so that the first value is the sum of both arguments, and the stride.";
+        "Stores no bytes. The value is the previous value plus the stride. The arguments are the previous value before \
+         the first record, and the stride. The first value is their sum.";
     SectionOffset = "sectionOffset" [Stream],
         "The offset of an element, in bytes from the start of the stream section with this number.";
     SectionStride = "sectionStride" [NumberStream, Steps],
