@@ -278,6 +278,33 @@ fn docs_and_annotations() {
 }
 
 #[test]
+fn docs_of_typed_fields() {
+    let dtd = dtd("section s 1 { r: (
+        // A plain field.
+        flags: u8,
+        // An optional field.
+        (flags.bit 1)*cpu: u16,
+        n: u8,
+        // A repeated field.
+        n*value: u16,
+        // A repetition with a name.
+        pairs: (flags.value / 2)*pair: u8,
+        (2)*
+        // A comment after the count.
+        after: u8, (3)*last: u8) { tag.value = 4; } }");
+    let record = record(&dtd, "s", "r");
+    let docs: Vec<&str> = record.leaves.iter().filter_map(|leaf| leaf.doc.as_deref()).collect();
+    let expected = [
+        "A plain field.",
+        "An optional field.",
+        "A repeated field.",
+        "A repetition with a name.",
+        "A comment after the count.",
+    ];
+    assert_eq!(docs, expected);
+}
+
+#[test]
 fn meaning() {
     let base = dtd("// c\nx.width = 1; x.interpretation = none; section s 1 { r: (tag, x) { tag.value = 4; } }");
     let same = dtd(
