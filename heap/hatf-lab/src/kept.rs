@@ -184,7 +184,8 @@ impl Kept {
     fn behind(&self, point: &Point) -> Result<Place> {
         let wrong = match point {
             Point::Time(_) if self.latest == 0 => "the trace has no timestamps: use mark:NAME, peak or end".to_owned(),
-            Point::Time(time) if *time > self.latest => {
+            // The user may have copied the end of the trace from a report, which rounds it.
+            Point::Time(time) if *time > self.latest && nanoseconds(*time) != nanoseconds(self.latest) => {
                 format!("{} is after the end of the trace at {}", nanoseconds(*time), nanoseconds(self.latest))
             }
             Point::Tick(tick) if *tick > self.last.tick => {

@@ -7,11 +7,14 @@ use hatf_trace::Result;
 
 use super::lab::Source;
 
-/// Parses a range of a trace, such as `10s..60s`. A missing first point is the start, and a missing second point is the
-/// end.
+/// Parses a range of a trace, such as `10s..60s`, or `1.026 s to 3.174 s` as printed in reports. A missing first point is
+/// the start, and a missing second point is the end.
 pub(super) fn range(text: &str) -> std::result::Result<(Point, Point), String> {
-    let (from, to) = text.split_once("..").ok_or("expected two times or marks, such as 10s..60s or mark:ready..end")?;
-    let or = |text: &str, other| if text.is_empty() { Ok(other) } else { text.parse() };
+    let (from, to) = text
+        .split_once("..")
+        .or_else(|| text.split_once(" to "))
+        .ok_or("expected two times or marks, such as 10s..60s or mark:ready..end")?;
+    let or = |text: &str, other| if text.is_empty() { Ok(other) } else { text.trim().parse() };
     Ok((or(from, Point::Start)?, or(to, Point::End)?))
 }
 

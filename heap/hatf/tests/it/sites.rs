@@ -181,9 +181,15 @@ fn moments_and_ranges_are_chosen() {
         ("mark:ready..", (0, 30)),
         ("..peak", (1000, 40)),
         ("peak..end", (0, 0)),
+        ("3.00 s to 5.00 s", (0, 30)),
+        ("3.00 s .. 5.00 s", (0, 30)),
     ] {
         assert_eq!(amounts(&["--skip", "copy", "--live-between", range], "between"), expected, "{range}");
     }
+    // A report rounds the end of the trace up.
+    let rounded = hatf(["sites", &trace, "--at", "8.004 s", "--by", "peak"]).exits(0);
+    rounded.prints("chosen time: after event 7, at 8.00 s");
+    hatf(["fragmentation", &trace, "--at", "3.00 s"]).exits(0).prints("after event 3");
     let text = hatf(["sites", &trace, "--at", "3s", "--live-between", "1s..end"]).exits(0).text();
     for said in [
         "chosen time: after event 3, at 3.00 s",
@@ -200,6 +206,7 @@ fn moments_and_ranges_are_chosen() {
     assert_eq!(folded, "main;add_word;copy 40\n");
 
     for (options, said) in [
+        (["--at", "8.01s"], "8.01 s is after the end of the trace at 8.00 s"),
         (["--at", "60s"], "60.0 s is after the end of the trace at 8.00 s"),
         (["--at", "mark:steady"], "mark:steady is not in the trace; available marks: ready, done"),
         (["--live-between", "mark:done..mark:ready"], "mark:ready is not in the range"),
