@@ -73,11 +73,15 @@ impl<O: Observer> HeapTracker<O> {
         let give = &mut |event: &_| observer.event(event);
         match event.kind {
             EventKind::Call(ref call) | EventKind::ReallocEnd(ref call) if call.address != 0 => {
-                objects.follow(event, stacks.number(event.stack), give)
+                let site = stacks.number(event.stack);
+                stacks.note_size(site, call.size);
+                objects.follow(event, site, give)
             }
             EventKind::Call(ref call) if *sizes == SizesOnly::Here => {
                 let kind = EventKind::Call(Call { address: NOWHERE, old: 0, ..*call });
-                objects.follow(&Event { kind, ..*event }, stacks.number(event.stack), give)?;
+                let site = stacks.number(event.stack);
+                stacks.note_size(site, call.size);
+                objects.follow(&Event { kind, ..*event }, site, give)?;
                 objects.follow(&Event { kind: EventKind::Free { address: NOWHERE }, ..*event }, 0, give)
             }
             EventKind::Call(_) | EventKind::Free { .. } => objects.follow(event, 0, give),

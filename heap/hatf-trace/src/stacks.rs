@@ -27,7 +27,7 @@ use hashbrown::hash_table::{Entry, HashTable};
 use hashbrown::{DefaultHashBuilder, HashMap};
 use metatf_page::shown;
 
-use crate::event::{EventKind, Stack};
+use crate::event::{EventKind, Stack, UNKNOWN_SIZE};
 pub use crate::location::{Function, Location};
 
 /// Start of the range of frames that denote positions in Python code; the range ends at twice this number. No program
@@ -154,7 +154,24 @@ pub struct Stacks {
     known_stacks: HashTable<usize>,
     hasher: DefaultHashBuilder,
     stacks: Vec<Vec<u32>>,
+    /// The sizes of the blocks that each stack allocated, indexed by stack number.
+    sizes: Vec<Sizes>,
     resolved: bool,
+}
+
+/// The sizes of the blocks that a stack allocated.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    /// The first distinct sizes, followed by [`UNKNOWN_SIZE`].
+    sizes: [u64; 4],
+    /// Whether one of them occurred again.
+    repeat: bool,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { sizes: [UNKNOWN_SIZE; 4], repeat: false }
+    }
 }
 
 impl Stacks {
@@ -277,11 +294,64 @@ impl Stacks {
         })
     }
 
+    /// Notes the size of a block that a stack allocated. An unknown size is ignored.
+    #[inline]
+    pub fn note_size(&mut self, number: u64, size: u64) {
+        match self.sizes.get(number as usize) {
+            Some(Sizes { sizes: [first, ..], repeat: true }) if *first == size => {}
+            _ => self.add_size(number, size),
+        }
+    }
+
+    fn add_size(&mut self, number: u64, size: u64) {
+        let index = number as usize;
+        if index > self.stacks.len() || size == UNKNOWN_SIZE {
+            return;
+        }
+        if index >= self.sizes.len() {
+            self.sizes.resize(index + 1, Sizes::default());
+        }
+        let Some(Sizes { sizes, repeat }) = self.sizes.get_mut(index) else { return };
+        if let Some(place) = sizes.iter_mut().find(|known| **known == size || **known == UNKNOWN_SIZE) {
+            *repeat |= *place == size;
+            *place = size;
+        }
+    }
+
+    /// Returns up to four distinct sizes of the blocks that a stack allocated, in the order of their first occurrence.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut stacks = hatf_trace::stacks::Stacks::default();
+    /// let stack = stacks.number(&[0x1010]);
+    /// for size in [24, 100, 24] {
+    ///     stacks.note_size(stack, size);
+    /// }
+    /// assert_eq!(stacks.sizes(stack).collect::<Vec<_>>(), [24, 100]);
+    /// assert!(stacks.repeats_a_size(stack));
+    /// ```
+    pub fn sizes(&self, number: u64) -> impl Iterator<Item = u64> {
+        let sizes = self.sizes_of(number).map(|sizes| sizes.sizes);
+        sizes.into_iter().flatten().take_while(|size| *size != UNKNOWN_SIZE)
+    }
+
+    /// Returns whether a stack allocated several blocks of the same size. Only the first four distinct sizes of the
+    /// stack are considered.
+    #[must_use]
+    pub fn repeats_a_size(&self, number: u64) -> bool {
+        self.sizes_of(number).is_some_and(|sizes| sizes.repeat)
+    }
+
+    fn sizes_of(&self, number: u64) -> Option<&Sizes> {
+        usize::try_from(number).ok().and_then(|number| self.sizes.get(number))
+    }
+
     /// Drops the data needed only while a trace is being read, which is most of the memory.
     #[must_use]
     pub fn finished(self) -> Self {
-        let Self { locations, stacks, resolved, .. } = self;
-        Self { locations, stacks, resolved, ..Self::default() }
+        let Self { locations, stacks, sizes, resolved, .. } = self;
+        Self { locations, stacks, sizes, resolved, ..Self::default() }
     }
 
     /// Adds the locations and stacks that only `other` contains. This value must be [finished](Self::finished) and must
@@ -289,6 +359,7 @@ impl Stacks {
     pub fn catch_up(&mut self, other: &Self) {
         self.locations.extend_from_slice(other.locations.get(self.locations.len()..).unwrap_or_default());
         self.stacks.extend_from_slice(other.stacks.get(self.stacks.len()..).unwrap_or_default());
+        self.sizes.clone_from(&other.sizes);
         self.resolved |= other.resolved;
     }
 

@@ -203,19 +203,30 @@ fn sites(before: &Summary, after: &Summary, matching: Matching) -> Vec<Pair<Site
     paired.into_iter().map(shown).collect()
 }
 
+/// The key by which a module is matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ModuleKey<'l> {
+    /// The only program of each trace.
+    Program,
+    /// The file name without versions.
+    Name(&'l str),
+    /// The path.
+    Path(&'l str),
+}
+
 /// Keys by which modules are matched.
 ///
-/// The key of a module is its file name, because different builds are in different directories. If a trace contains two
-/// modules with the same file name, their keys are their paths. The programs of the two traces always match, even if
-/// their names differ, unless a trace contains several programs (exec).
-struct ModuleKeys<'s> {
+/// The key of a module is its file name without versions, because different builds are in different directories. If a
+/// trace contains two modules with the same key, their keys are their paths. The programs of the traces always match,
+/// even if their names differ, unless a trace contains several programs (exec).
+pub(crate) struct ModuleKeys<'s> {
     one_program: bool,
     /// File names shared by several modules of a trace.
     ambiguous: HashSet<&'s str>,
 }
 
 impl<'s> ModuleKeys<'s> {
-    fn new(traces: [&'s Stacks; 2]) -> Self {
+    pub(crate) fn new(traces: impl IntoIterator<Item = &'s Stacks>) -> Self {
         let (mut one_program, mut ambiguous) = (true, HashSet::new());
         for stacks in traces {
             let (mut paths, mut program) = (HashMap::new(), None);
@@ -223,8 +234,9 @@ impl<'s> ModuleKeys<'s> {
                 if location.is_program {
                     one_program &= *program.get_or_insert(&location.module) == &location.module;
                 }
-                if *paths.entry(location.module_name()).or_insert(&location.module) != &location.module {
-                    ambiguous.insert(location.module_name());
+                let name = unversioned(location.module_name());
+                if *paths.entry(name).or_insert(&location.module) != &location.module {
+                    ambiguous.insert(name);
                 }
             }
         }
@@ -232,13 +244,24 @@ impl<'s> ModuleKeys<'s> {
     }
 
     /// Returns the key of a location's module.
-    fn key<'l>(&self, location: &'l Location) -> (char, &'l str) {
-        match location.module_name() {
-            _ if location.is_program && self.one_program => ('P', ""),
-            name if self.ambiguous.contains(name) => ('M', &location.module),
-            name => ('M', name),
+    pub(crate) fn key<'l>(&self, location: &'l Location) -> ModuleKey<'l> {
+        match unversioned(location.module_name()) {
+            _ if location.is_program && self.one_program => ModuleKey::Program,
+            name if self.ambiguous.contains(name) => ModuleKey::Path(&location.module),
+            name => ModuleKey::Name(name),
         }
     }
+}
+
+/// Returns the file name of a module without the version of a shared object and without Cargo's hash:
+/// `libssl.so.3` is `libssl`, and `tool-0123456789abcdef` is `tool`.
+fn unversioned(name: &str) -> &str {
+    let name = match name.split_once(".so") {
+        Some((stem, version)) if version.is_empty() || version.starts_with('.') => stem,
+        _ => name,
+    };
+    let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.rsplit_once('-').filter(|(_, hash)| is_hash(hash)).map_or(name, |(stem, _)| stem)
 }
 
 /// Keys of stacks. Matching stacks have equal keys.
@@ -268,14 +291,18 @@ impl StackKeys {
             let next = number_of(self.names.len());
             *self.names.entry(name).or_insert(next)
         };
-        let (kind, module) = modules.key(location);
+        let module = match modules.key(location) {
+            ModuleKey::Program => "P".to_owned(),
+            ModuleKey::Name(name) => format!("N{name}"),
+            ModuleKey::Path(path) => format!("M{path}"),
+        };
         if matching == Matching::Functions && !location.functions.is_empty() {
             let functions = location.functions.iter();
-            return functions.map(|function| number(format!("F{kind}{module}\0{}", function.name))).collect();
+            return functions.map(|function| number(format!("F{module}\0{}", function.name))).collect();
         }
         vec![number(match (location.build_id.as_str(), location.offset) {
             _ if location.module.is_empty() => "U".to_owned(),
-            ("", offset) => format!("O{kind}{module}\0{offset}"),
+            ("", offset) => format!("O{module}\0{offset}"),
             (build_id, offset) => format!("B{build_id}\0{offset}"),
         })]
     }

@@ -46,6 +46,7 @@ fn run() -> ExitCode {
         command::Command::Model(options) => command::model::run(&options),
         command::Command::Tour(options) => command::tour::run(&options),
     };
+    command::print_messages();
     match result {
         // Records were lost, and a message about them has already been printed.
         Ok(0) if metatf_cli::lost_records() => ExitCode::from(1),

@@ -35,9 +35,12 @@ mod passing;
 mod place;
 mod places;
 mod qualified;
+mod wrappers;
 
 pub use compared::{FunctionKey, function_keys, function_pairs};
 pub use groups::{Around, Group, Groups, Share, title};
 pub use passing::Folding;
+#[cfg(feature = "native")]
+pub(crate) use passing::passing_locations;
 pub use place::{GroupBy, Place};
 pub use places::Places;

@@ -1,5 +1,8 @@
 //! Detection of allocation wrappers, which are functions that only forward a memory request.
 
+#[cfg(feature = "native")]
+use hatf_trace::stacks::Stacks;
+
 use super::place::Place;
 use super::qualified::leading;
 
@@ -35,24 +38,20 @@ pub struct Folding {
     pub whole: bool,
 }
 
-/// Name prefixes of standard library namespaces and allocation functions.
-const NAMES: [&str; 32] = [
-    "std::",
-    "__gnu_cxx::",
-    "__cxxabiv1::",
-    "__cxa_",
+/// Name prefixes of allocation functions.
+const ALLOCATORS: [&str; 23] = [
     "operator new",
-    "operator delete",
-    "alloc::",
-    "core::",
-    "hashbrown::",
+    "std::allocator",
+    "std::__new_allocator",
+    "__gnu_cxx::new_allocator",
+    "alloc::alloc::",
     "__rust_",
     "__rustc",
     "__rdl_",
     "__rg_",
-    "rust_begin_unwind",
-    "__libc_",
-    "__GI_",
+    "__libc_malloc",
+    "__libc_calloc",
+    "__libc_realloc",
     "_mid_memalign",
     "_int_malloc",
     "_int_realloc",
@@ -61,30 +60,17 @@ const NAMES: [&str; 32] = [
     "mi_",
     "_mi_",
     "tc_",
-    "tcmalloc::",
     "do_malloc",
-    // Interpreter functions, which run application code.
-    "_PyEval_",
-    "PyEval_",
-    "_PyFunction_Vectorcall",
-    "Perl_runops_",
-    "luaV_",
-    "rb_vm_exec",
+    "PyMem_",
+    "_PyMem_",
 ];
 
-/// Full names of functions that only allocate or only run other functions.
-const WHOLE_NAMES: [&str; 43] = [
-    // Code that runs before main or before a thread's function.
-    "_start",
-    "clone",
-    "clone3",
-    "__clone3",
-    "start_thread",
+/// Full names of allocation functions.
+const WHOLE_ALLOCATORS: [&str; 20] = [
     "malloc",
     "calloc",
     "realloc",
     "reallocarray",
-    "free",
     "memalign",
     "aligned_alloc",
     "posix_memalign",
@@ -95,6 +81,49 @@ const WHOLE_NAMES: [&str; 43] = [
     "__strdup",
     "__strndup",
     "wcsdup",
+    "PyObject_Malloc",
+    "PyObject_Calloc",
+    "PyObject_Realloc",
+    "_PyObject_Malloc",
+    "_PyObject_Calloc",
+    "_PyObject_Realloc",
+];
+
+/// File name prefixes of modules that contain only an allocator.
+const ALLOCATOR_MODULES: [&str; 5] = ["libjemalloc", "libtcmalloc", "libmimalloc", "libhoard", "libsnmalloc"];
+
+/// Name prefixes of standard library namespaces and functions.
+const NAMES: [&str; 18] = [
+    "std::",
+    "__gnu_cxx::",
+    "__cxxabiv1::",
+    "__cxa_",
+    "operator delete",
+    "alloc::",
+    "core::",
+    "hashbrown::",
+    "rust_begin_unwind",
+    "__libc_",
+    "__GI_",
+    "tcmalloc::",
+    // Interpreter functions, which run application code.
+    "_PyEval_",
+    "PyEval_",
+    "_PyFunction_Vectorcall",
+    "Perl_runops_",
+    "luaV_",
+    "rb_vm_exec",
+];
+
+/// Full names of functions that only run other functions or only allocate for their callers.
+const WHOLE_NAMES: [&str; 29] = [
+    // Code that runs before main or before a thread's function.
+    "_start",
+    "clone",
+    "clone3",
+    "__clone3",
+    "start_thread",
+    "free",
     "asprintf",
     "vasprintf",
     "getline",
@@ -120,8 +149,8 @@ const WHOLE_NAMES: [&str; 43] = [
     "luaD_callnoyield",
 ];
 
-/// File name prefixes of modules in which all functions are wrappers, such as C and C++ libraries and allocators.
-const MODULES: [&str; 16] = [
+/// File name prefixes of the C and C++ libraries, in which all functions are wrappers.
+const MODULES: [&str; 11] = [
     "libc.so",
     "libc-",
     "libpthread",
@@ -132,11 +161,6 @@ const MODULES: [&str; 16] = [
     "libc++.so",
     "libc++abi",
     "libgcc_s",
-    "libjemalloc",
-    "libtcmalloc",
-    "libmimalloc",
-    "libhoard",
-    "libsnmalloc",
     "linux-vdso",
 ];
 
@@ -171,20 +195,34 @@ impl Folding {
     }
 }
 
-/// Returns whether a frame matches the built-in lists.
-fn is_known(place: &Place) -> bool {
-    let of_library = FILES.iter().any(|folder| place.file.contains(folder));
-    if of_library || MODULES.iter().any(|module| place.module_name().starts_with(module)) {
-        return true;
-    }
-    let name = leading(&place.name);
-    let word = name.split(['(', '@', '.', ' ']).next().unwrap_or_default();
-    NAMES.iter().any(|start| name.starts_with(start)) || WHOLE_NAMES.contains(&word)
+/// Returns whether each location of the stacks consists only of functions in the built-in lists.
+#[cfg(feature = "native")]
+pub(crate) fn passing_locations(stacks: &Stacks) -> Vec<bool> {
+    stacks.locations().iter().map(|location| Place::of(location).all(|place| is_known(&place))).collect()
 }
 
-/// Returns whether the name of a function suggests that it allocates on behalf of its callers.
-///
-/// Such a function is folded if it has several callers and calls only allocation functions.
+/// Returns whether a frame matches the built-in lists.
+fn is_known(place: &Place) -> bool {
+    FILES.iter().any(|folder| place.file.contains(folder))
+        || is_any(place, &MODULES, &NAMES, &WHOLE_NAMES)
+        || is_allocator(place)
+}
+
+/// Returns whether a function only allocates, according to the built-in lists.
+pub(super) fn is_allocator(place: &Place) -> bool {
+    is_any(place, &ALLOCATOR_MODULES, &ALLOCATORS, &WHOLE_ALLOCATORS)
+}
+
+fn is_any(place: &Place, modules: &[&str], names: &[&str], whole_names: &[&str]) -> bool {
+    let name = leading(&place.name);
+    let word = name.split(['(', '@', '.', ' ']).next().unwrap_or_default();
+    modules.iter().any(|module| place.module_name().starts_with(module))
+        || names.iter().any(|start| name.starts_with(start))
+        || whole_names.contains(&word)
+}
+
+/// Returns whether the name of a function suggests that it allocates on behalf of its callers. The rule for
+/// [wrappers](super::wrappers) demands less of such a function.
 pub(super) fn may_wrap(place: &Place) -> bool {
     let name = leading(&place.name).split('(').next().unwrap_or_default().to_ascii_lowercase();
     ["alloc", "strdup", "strndup", "memdup", "xnew", "obstack"].iter().any(|part| name.contains(part))

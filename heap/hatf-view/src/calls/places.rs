@@ -1,10 +1,13 @@
 //! The distinct frames of all stacks. A frame is a function and a line.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
-use super::passing::{Folding, may_wrap};
+use super::compared::function_keys;
+use super::passing::{Folding, is_allocator, may_wrap};
 use super::place::{GroupBy, Place};
+use super::wrappers::{self, Frame, Function, Role, wrappers_sentence};
 use hatf_trace::stacks::{Location, Stacks, is_python};
+use metatf_page::Note;
 
 /// The numbered frames of a trace, and the numbered groups to which they belong. The [module documentation](super)
 /// contains an example.
@@ -27,6 +30,8 @@ pub struct Places<'s> {
     group: Vec<u32>,
     /// The fields that identify each group.
     keys: Vec<Place>,
+    /// The functions that were found to be wrappers, those on the most stacks first.
+    wrappers: Vec<Place>,
 }
 
 impl<'s> Places<'s> {
@@ -58,11 +63,12 @@ impl<'s> Places<'s> {
             ends: Vec::new(),
             group,
             keys,
+            wrappers: Vec::new(),
         };
-        (this.own, this.ends) = this.not_passing(|stack| this.all(stack));
-        if folding.is_by_default() && this.fold_wrappers(&functions, &function_of) {
-            (this.own, this.ends) = this.not_passing(|stack| this.own(stack));
+        if folding.is_by_default() {
+            this.fold_wrappers(&functions, &function_of, &passing);
         }
+        this.find_own();
         this
     }
 
@@ -90,17 +96,15 @@ impl<'s> Places<'s> {
         &self.keys
     }
 
-    /// Returns a build ID for each group, indexed by group number. If the name of the group is only an offset, the
-    /// build ID is the build ID of the module; for any other name, the build ID is empty.
-    pub(super) fn builds_of_nameless(&self) -> Vec<&str> {
-        let mut builds = vec![""; self.keys.len()];
-        let locations = self.stacks.locations().iter().zip(&self.of_location);
-        for (location, places) in locations.filter(|(location, _)| location.functions.is_empty()) {
+    /// Returns a location of each group, indexed by group number.
+    pub(super) fn locations(&self) -> Vec<Option<&Location>> {
+        let mut found = vec![None; self.keys.len()];
+        for (location, places) in self.stacks.locations().iter().zip(&self.of_location) {
             for place in places {
-                builds.get_mut(self.group(*place) as usize).into_iter().for_each(|build| *build = &location.build_id);
+                found.get_mut(self.group(*place) as usize).into_iter().for_each(|found| *found = Some(location));
             }
         }
-        builds
+        found
     }
 
     /// Returns the application frames of a stack, innermost first. If all frames are wrappers, returns only the
@@ -125,75 +129,116 @@ impl<'s> Places<'s> {
         (0..stacks.count()).map(|stack| name(stack).unwrap_or_default()).collect()
     }
 
-    /// Returns the candidates for application frames of a stack, innermost first. If the stack contains Python code,
-    /// only Python frames are candidates.
-    fn all(&self, stack: u64) -> impl Iterator<Item = u32> {
+    /// Returns the functions that were found to be wrappers, those on the most stacks first. This list excludes known
+    /// functions such as `malloc`.
+    #[must_use]
+    pub fn wrappers(&self) -> &[Place] {
+        &self.wrappers
+    }
+
+    /// Returns a sentence that names the [wrappers](Self::wrappers), if there are any.
+    #[must_use]
+    pub fn wrappers_sentence(&self) -> Option<Note> {
+        wrappers_sentence(&self.wrappers)
+    }
+
+    /// Returns the functions of two traces, grouped by function. A wrapper in one of the traces is folded in both, so
+    /// that the functions of the traces can be compared.
+    #[must_use]
+    pub fn of_two(traces: [&'s Stacks; 2], folding: &Folding) -> [Self; 2] {
+        let mut both = traces.map(|stacks| Self::new(stacks, folding, GroupBy::Function));
+        let folded: Vec<Vec<bool>> = {
+            let keys = function_keys(&both.each_ref());
+            let wrappers: HashSet<_> = both
+                .iter()
+                .zip(&keys)
+                .flat_map(|(places, keys)| {
+                    places.keys.iter().zip(keys).filter(|(key, _)| places.wrappers.contains(key))
+                })
+                .map(|(_, key)| *key)
+                .collect();
+            keys.iter().map(|keys| keys.iter().map(|key| wrappers.contains(key)).collect()).collect()
+        };
+        for (places, folded) in both.iter_mut().zip(folded) {
+            places.fold_also(&folded);
+        }
+        both
+    }
+
+    /// Folds more functions, given for each function whether it is a wrapper.
+    fn fold_also(&mut self, is_wrapper: &[bool]) {
+        let before = self.wrappers.len();
+        for (key, _) in self.keys.iter().zip(is_wrapper).filter(|(_, is)| **is) {
+            if !self.wrappers.contains(key) {
+                self.wrappers.push(key.clone());
+            }
+        }
+        if self.wrappers.len() > before {
+            for (passes, function) in self.passes.iter_mut().zip(&self.group) {
+                *passes |= is_wrapper.get(*function as usize) == Some(&true);
+            }
+            self.find_own();
+        }
+    }
+
+    /// Returns the candidates for application frames of a stack and their locations, innermost first. If the stack
+    /// contains Python code, only Python frames are candidates.
+    fn all(&self, stack: u64) -> impl Iterator<Item = (u32, u32)> {
         let is_python = |location: &u32| self.is_python.get(*location as usize) == Some(&true);
         let locations = self.stacks.frames(stack);
         let of_python = !self.is_python.is_empty() && locations.iter().any(is_python);
         let locations = locations.iter().filter(move |location| !of_python || is_python(location));
-        locations.filter_map(|location| self.of_location.get(*location as usize)).flatten().copied()
+        let places = |location: &u32| {
+            let places = self.of_location.get(*location as usize).map_or(&[][..], Vec::as_slice);
+            std::iter::repeat(*location).zip(places.iter().copied())
+        };
+        locations.flat_map(places)
     }
 
-    /// Returns the frames of stacks that are not wrappers, and the end index of each stack's frames.
-    fn not_passing<I: Iterator<Item = u32>>(&self, of: impl Fn(u64) -> I) -> (Vec<u32>, Vec<usize>) {
+    /// Collects the frames of stacks that are not wrappers.
+    fn find_own(&mut self) {
         let (mut own, mut ends) = (Vec::new(), vec![0]);
         for stack in 1..self.stacks.count() {
             let start = own.len();
-            own.extend(of(stack).filter(|place| !self.is_passing(*place)));
+            own.extend(self.all(stack).map(|(_, place)| place).filter(|place| !self.is_passing(*place)));
             if own.len() == start {
-                own.extend(self.all(stack).next());
+                own.extend(self.all(stack).next().map(|(_, place)| place));
             }
             ends.push(own.len());
         }
-        (own, ends)
+        (self.own, self.ends) = (own, ends);
     }
 
     fn is_passing(&self, place: u32) -> bool {
         self.passes.get(place as usize).copied().unwrap_or(false)
     }
 
-    /// Folds functions such as `xmalloc`, which only allocate on behalf of several callers, and functions that wrap
-    /// these functions in turn. Returns whether any function was folded.
-    fn fold_wrappers(&mut self, functions: &[Place], function_of: &[u32]) -> bool {
-        let mut folded = false;
-        let may: Vec<bool> = functions.iter().map(may_wrap).collect();
-        let function = |place: u32| function_of.get(place as usize).copied().unwrap_or(0) as usize;
-        // In practice, wrappers are nested at most three deep.
-        for _ in 0..3 {
-            let mut seen = vec![Seen::default(); functions.len()];
-            for stack in 1..self.stacks.count() {
-                let (mut innermost, mut caller) = (None, None);
-                for place in self.own_places(stack) {
-                    if self.is_passing(*place) {
-                        continue;
-                    }
-                    let function = function(*place);
-                    let innermost = *innermost.get_or_insert(function);
-                    if function != innermost {
-                        caller = caller.or(Some(function));
-                        seen.get_mut(function).into_iter().for_each(|seen| seen.does_more = true);
-                    }
-                }
-                let seen = innermost.and_then(|innermost| seen.get_mut(innermost));
-                seen.into_iter().for_each(|seen| seen.called_by(caller));
-            }
-            let wraps = |number: usize| {
-                may.get(number) == Some(&true)
-                    && seen.get(number).is_some_and(|seen| seen.callers == Callers::Several && !seen.does_more)
-            };
-            let mut found = false;
-            for (passes, number) in self.passes.iter_mut().zip(function_of) {
-                if !*passes && wraps(*number as usize) {
-                    (*passes, found) = (true, true);
-                }
-            }
-            if !found {
-                break;
-            }
-            folded = true;
+    /// Folds the [wrappers](super::wrappers) in the trace. `passing` contains whether each function is folded already.
+    fn fold_wrappers(&mut self, functions: &[Place], function_of: &[u32], passing: &[bool]) {
+        let function = |(place, passes): (_, &bool)| Function {
+            role: match passes {
+                false => Role::Own,
+                true if is_allocator(place) => Role::Allocator,
+                true => Role::Folded,
+            },
+            is_named: may_wrap(place),
+        };
+        let all: Vec<Function> = functions.iter().zip(passing).map(function).collect();
+        let frame = |(location, place): (u32, u32)| Frame {
+            function: function_of.get(place as usize).copied().unwrap_or(u32::MAX),
+            location,
+            place,
+            has_line: self.place(place).is_some_and(|place| place.line > 0),
+        };
+        let found = wrappers::find(&all, self.stacks, |stack| self.all(stack).map(frame));
+        let mut is_wrapper = vec![false; functions.len()];
+        for number in found {
+            is_wrapper.get_mut(number as usize).into_iter().for_each(|is| *is = true);
+            self.wrappers.extend(functions.get(number as usize).cloned());
         }
-        folded
+        for (passes, function) in self.passes.iter_mut().zip(function_of) {
+            *passes |= is_wrapper.get(*function as usize) == Some(&true);
+        }
     }
 }
 
@@ -202,33 +247,6 @@ fn groups(places: &[Place], by: GroupBy) -> (Vec<Place>, Vec<u32>) {
     let mut keys = Numbers::default();
     let group = places.iter().map(|place| keys.number(place.key(by))).collect();
     (keys.list, group)
-}
-
-/// The observed callers and callees of a function.
-#[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    callers: Callers,
-    /// Whether the function calls a function that allocates but is not an allocation function itself.
-    does_more: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Callers {
-    #[default]
-    Nobody,
-    One(usize),
-    Several,
-}
-
-impl Seen {
-    fn called_by(&mut self, caller: Option<usize>) {
-        let Some(caller) = caller else { return };
-        self.callers = match self.callers {
-            Callers::Nobody => Callers::One(caller),
-            Callers::One(other) if other == caller => Callers::One(other),
-            _ => Callers::Several,
-        };
-    }
 }
 
 /// A numbering of distinct frames.

@@ -23,14 +23,15 @@ impl Functions {
     pub(super) fn new(sides: &[Side<'_>]) -> Self {
         let mut this = Self::default();
         let mut known = HashMap::new();
+        // In a report on one trace, each group is a separate function.
+        let places: Vec<_> = sides.iter().map(|side| side.places).collect();
+        let keys = if sides.len() > 1 { function_keys(&places) } else { Vec::new() };
         for (trace, side) in sides.iter().enumerate() {
-            // In a report on one trace, each group is a separate function. Keys would merge functions of the same name
-            // in different files.
-            let keys = (sides.len() > 1).then(|| function_keys(side.places));
+            let keys = keys.get(trace);
             let groups = 0..u32::try_from(side.places.keys().len()).unwrap_or(u32::MAX);
             let numbers = groups.map(|group| {
                 let next = u32::try_from(this.at.len()).unwrap_or(u32::MAX);
-                let key = keys.as_ref().and_then(|keys| keys.get(group as usize)).copied();
+                let key = keys.and_then(|keys| keys.get(group as usize)).copied();
                 let number = key.map_or(next, |key| *known.entry(key).or_insert(next));
                 match this.at.get_mut(number as usize) {
                     Some(at) => *at = (trace, group),

@@ -102,6 +102,8 @@ struct Words<'p> {
     /// Name, source location and module of each function.
     functions: Vec<[String; 3]>,
     sentences: &'p [Sentence],
+    /// Name of the stacks that are not in the tree.
+    others: &'static str,
     /// Denominator of the share for which nodes are kept.
     shares: u64,
     nodes: usize,
@@ -118,6 +120,15 @@ struct SideWords<'p> {
 }
 
 impl HeapPage<'_> {
+    /// Returns the paragraph about the functions folded as wrappers, if there are any. In a report on two traces, the
+    /// same functions are folded in both.
+    fn folded(&self) -> String {
+        let folded = self.sides.last().filter(|_| self.has_functions).and_then(|side| side.places.wrappers_sentence());
+        folded.map_or_else(String::new, |note| {
+            format!("<p class=\"hint\">{}</p>\n", metatf_page::markup(&note.to_string()))
+        })
+    }
+
     /// Writes the report.
     ///
     /// # Errors
@@ -141,6 +152,11 @@ impl HeapPage<'_> {
             measures: &measures,
             functions: payload.tree.functions().iter().map(|number| functions.name(sides, *number)).collect(),
             sentences: &self.sentences,
+            others: match (whole.has_more_roots(&payload.tree), whole.has_unknown_stacks) {
+                (true, true) => "smaller and unknown stacks",
+                (true, false) => "smaller stacks",
+                (false, _) => "unknown stack",
+            },
             shares: payload.shares,
             nodes: payload.tree.nodes.len(),
             all_nodes: whole.nodes.len(),
@@ -157,6 +173,7 @@ impl HeapPage<'_> {
             ("{title}", metatf_page::markup(self.title)),
             ("{style}", STYLE.to_owned()),
             ("{title}", metatf_page::markup(self.title)),
+            ("{folded}", self.folded()),
             ("{below}", below.into_owned()),
             ("{words}", words),
             ("{numbers}", numbers),

@@ -31,13 +31,15 @@ pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
     /// Node of each site, by trace.
     of_site: Vec<Vec<u32>>,
+    /// Whether blocks were allocated by unknown stacks.
+    pub(super) has_unknown_stacks: bool,
 }
 
 impl Tree {
     /// Builds the tree from the allocations of stacks. Direct recursion is merged into one node.
     pub(super) fn new(sides: &[Side<'_>], functions: &Functions) -> Self {
         let (mut nodes, mut known) = (vec![Node { parent: ROOT, function: None }], HashMap::new());
-        let mut of_site = Vec::new();
+        let (mut of_site, mut has_unknown_stacks) = (Vec::new(), false);
         // Stacks with adjacent numbers have common callers, so most of the previous path can be reused.
         let (mut path, mut last): (Vec<u32>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
         for (trace, side) in sides.iter().enumerate() {
@@ -49,6 +51,7 @@ impl Tree {
                 path.extend(groups.filter_map(|group| functions.of(trace, group)));
                 path.reverse();
                 path.dedup();
+                has_unknown_stacks |= path.is_empty();
                 let same = path.iter().zip(&last).take_while(|(function, (same, _))| *function == same).count();
                 last.truncate(same);
                 let mut node = last.last().map_or(ROOT, |(_, node)| *node);
@@ -63,7 +66,14 @@ impl Tree {
             }
             of_site.push(places);
         }
-        Self { nodes, of_site }
+        Self { nodes, of_site, has_unknown_stacks }
+    }
+
+    /// Returns whether this tree has more functions without a caller than the tree that remains after
+    /// [pruning](Self::cut).
+    pub(super) fn has_more_roots(&self, cut: &Cut) -> bool {
+        let roots = |nodes: &[Node]| nodes.iter().skip(1).filter(|node| node.parent == ROOT).count();
+        roots(&self.nodes) > roots(&cut.nodes)
     }
 
     /// Merges small nodes into their callers. A node is kept if it accounts (including its callees) for at least one
@@ -343,7 +353,7 @@ mod tests {
 
     fn tree(functions: u32) -> Tree {
         let nodes = (0..=functions).map(|number| Node { parent: ROOT, function: (number > 0).then_some(7) });
-        Tree { nodes: nodes.collect(), of_site: vec![(0..=functions).collect()] }
+        Tree { nodes: nodes.collect(), of_site: vec![(0..=functions).collect()], has_unknown_stacks: false }
     }
 
     fn timeline(lived: &[(u32, u64)]) -> SiteTimeline {
@@ -381,7 +391,7 @@ mod tests {
                 function: Some(number),
             })
             .collect();
-        let tree = Tree { of_site: vec![(0..500).collect()], nodes };
+        let tree = Tree { of_site: vec![(0..500).collect()], nodes, has_unknown_stacks: false };
         let lived: Vec<Lived> = (0..2_000)
             .map(|_| {
                 let from = u16::try_from(below(90)).unwrap();

@@ -125,6 +125,7 @@ impl CompilerFrames {
                         why: missing.to_string(),
                         is_map: false,
                         is_failure: matches!(missing, Missing::Image(_)),
+                        needs_debug_information: false,
                     });
                 }
             }

@@ -30,6 +30,7 @@ use crate::compare::{Comparison, Matching, SiteStacks};
 ///     title: "before -> after".to_owned(),
 ///     comparison: &Comparison::new(&before, &after),
 ///     functions: Vec::new(),
+///     folded: None,
 ///     measures: vec![Measure::Allocated],
 ///     tables: SiteTables::default(),
 /// };
@@ -45,6 +46,8 @@ pub struct Difference<'c> {
     pub comparison: &'c Comparison<'c>,
     /// Application functions; empty if stacks are not compared by function.
     pub functions: Vec<Pair<String>>,
+    /// A sentence about the functions folded as wrappers, if there are any.
+    pub folded: Option<Note>,
     /// Measures to show as tables. JSON rows are sorted by the change in the first measure.
     pub measures: Vec<Measure>,
     /// Options of the tables.
@@ -66,6 +69,9 @@ impl Report for Difference<'_> {
         self.verdicts().into_iter().for_each(|(_, verdict)| page.push(verdict));
         totals(self.comparison, &mut page);
         self.measures.iter().for_each(|measure| self.measure(*measure, &mut page));
+        if self.functions.iter().any(|pair| pair.before != pair.after) {
+            self.folded.iter().for_each(|folded| page.push(folded.clone()));
+        }
         page
     }
 }

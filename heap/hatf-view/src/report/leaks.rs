@@ -431,6 +431,7 @@ impl Leaks<'_> {
         }
         if !self.groups.is_empty() {
             self.table(page);
+            self.places.wrappers_sentence().into_iter().for_each(|folded| page.push(folded));
         }
         taken("KNOWN TO STAY", &self.known_to_stay, page);
         taken("SUPPRESSED", &self.suppressions, page);

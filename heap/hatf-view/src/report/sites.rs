@@ -136,11 +136,13 @@ impl<'s> Sites<'s> {
         if let (Some(pattern), Some(Grouped { places, .. })) = (self.around, self.grouped) {
             let found = Around::new(places, self.sites.counts, pattern);
             around(&found, places, pattern, &self.measures, self.tables, page);
-            return;
+        } else {
+            let mut total = Counts::default();
+            self.sites.counts.iter().for_each(|site| total.add(site));
+            self.measures.iter().for_each(|measure| self.table(*measure, total.get(*measure), page));
         }
-        let mut total = Counts::default();
-        self.sites.counts.iter().for_each(|site| total.add(site));
-        self.measures.iter().for_each(|measure| self.table(*measure, total.get(*measure), page));
+        let folded = self.grouped.and_then(|grouped| grouped.places.wrappers_sentence());
+        folded.into_iter().for_each(|folded| page.push(folded));
     }
 
     /// Adds a heading and the table of the top sites: by stack, or by group if sites are grouped.

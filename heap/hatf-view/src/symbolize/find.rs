@@ -6,9 +6,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Builder, available_parallelism};
+
+use metatf_cli::output_of;
 
 use super::answer::{Answer, Frame, Image, Missing};
 use super::debuginfod::is_debuginfod_asked;
@@ -32,6 +35,8 @@ pub struct Problem {
     pub is_map: bool,
     /// Whether symbolization failed because an existing file could not be read or decoded.
     pub is_failure: bool,
+    /// Whether the only reason is that debug information is missing.
+    pub needs_debug_information: bool,
 }
 
 impl fmt::Display for Problem {
@@ -42,6 +47,51 @@ impl fmt::Display for Problem {
             frames => write!(f, "{}: {frames} frames have no names: {}", self.path, self.why),
         }
     }
+}
+
+impl Problem {
+    /// Returns advice on how to obtain missing debug information. The package manager of this machine is asked for the
+    /// package of the module.
+    #[must_use]
+    pub fn advice(&self) -> Option<String> {
+        if !self.needs_debug_information {
+            return None;
+        }
+        if !["/usr/", "/lib", "/opt/"].iter().any(|folder| self.path.starts_with(folder)) {
+            return Some("compile it with -g and do not strip it".to_owned());
+        }
+        let or = if is_debuginfod_asked() { "" } else { ", or set DEBUGINFOD_URLS" };
+        let what = match package(&self.path) {
+            Some(package) => format!("the package {package}"),
+            None => "its debug symbols".to_owned(),
+        };
+        Some(format!("install {what}{or}"))
+    }
+}
+
+/// Returns the name of the package that contains the debug symbols of a file, according to the package manager.
+fn package(path: &str) -> Option<String> {
+    // In a merged file system, the package manager may know only one of the paths.
+    let other = path.strip_prefix("/usr").map_or_else(|| format!("/usr{path}"), str::to_owned);
+    // The path is a pattern for dpkg.
+    if path.contains(['*', '?', '[', '\\']) {
+        return None;
+    }
+    let mut answers = [path, &other].into_iter().filter_map(|path| {
+        let ask = |program: &str, arguments: &[&str]| {
+            let output = output_of(Command::new(program).args(arguments).arg(path).stderr(Stdio::null())).ok()?;
+            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        let of_dpkg = ask("/usr/bin/dpkg-query", &["-S", "--"]).and_then(|text| {
+            let (package, _) = text.split_once(':')?;
+            Some(if package == "libc6" { "libc6-dbg".to_owned() } else { format!("{package}-dbgsym") })
+        });
+        of_dpkg.or_else(|| {
+            let text = ask("/usr/bin/rpm", &["-qf", "--qf", "%{NAME}-debuginfo\n", "--"])?;
+            text.lines().next().map(str::to_owned)
+        })
+    });
+    answers.next().filter(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte)))
 }
 
 /// The functions of frames.
@@ -151,26 +201,12 @@ fn in_image(Question { image, addresses }: &Question, symbolizer: &mut Symbolize
         path: image.path.clone(),
         frames: nameless,
         is_failure: matches!(missing, Missing::Image(_)),
-        why: match missing {
-            Missing::DebugInformation => format!("{missing}; {}", advice(&image.path)),
-            _ => missing.to_string(),
-        },
+        needs_debug_information: missing == Missing::DebugInformation,
+        why: missing.to_string(),
         is_map: false,
     };
     let is_told = |missing: &Missing| nameless > 0 || *missing != Missing::DebugInformation;
     (functions, missing.filter(is_told).map(problem))
-}
-
-/// Returns advice on how to obtain debug information.
-fn advice(path: &str) -> String {
-    if !["/usr/", "/lib", "/opt/"].iter().any(|folder| path.starts_with(folder)) {
-        return "compile it with -g and do not strip it".to_owned();
-    }
-    let managers = [("/usr/bin/dpkg", "dpkg -S"), ("/usr/bin/rpm", "rpm -qf")];
-    let manager = managers.iter().find(|(program, _)| Path::new(program).exists());
-    let of = manager.map_or(String::new(), |(_, command)| format!(" (to find their package, run `{command} {path}`)"));
-    let or = if is_debuginfod_asked() { "" } else { ", or set DEBUGINFOD_URLS" };
-    format!("install its debug symbols{of}{or}")
 }
 
 /// Returns the functions of frames that have names.
@@ -204,6 +240,7 @@ pub(super) fn in_perf_map(
         why: why.to_string(),
         is_map: true,
         is_failure: files.perf_map.is_some(),
+        needs_debug_information: false,
     };
     Some(map.map(named).map_err(problem))
 }

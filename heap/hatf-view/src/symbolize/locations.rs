@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::answer::Image;
 use super::files::Files;
 use super::find::{Problem, Question, in_images, in_perf_map};
+use crate::calls::passing_locations;
 use hatf_trace::stacks::{Function, Location, Stacks, is_python};
 
 /// The functions of locations.
@@ -58,6 +59,40 @@ pub fn name_stacks(stacks: &mut Stacks, from: usize, files: &Files) -> Vec<Probl
     let NamedLocations { functions, problems } = find_locations(stacks.locations(), from, files);
     stacks.name_locations(functions);
     problems
+}
+
+/// Keeps only problems that matter for stacks: the nameless frames of the module account for more than 1% of the total
+/// weight. A stack counts for the module of its innermost frame outside allocators and the C and C++ libraries, if this
+/// frame has no name.
+#[must_use]
+pub fn of_weight(
+    problems: Vec<Problem>,
+    stacks: &Stacks,
+    numbers: impl IntoIterator<Item = u64>,
+    weight: impl Fn(u64) -> u64,
+) -> Vec<Problem> {
+    if problems.is_empty() {
+        return problems;
+    }
+    let passes = passing_locations(stacks);
+    let (mut nameless, mut total) = (HashMap::<&str, u64>::new(), 0_u64);
+    for number in numbers {
+        let weight = weight(number);
+        total = total.saturating_add(weight);
+        let frames = stacks.frames(number);
+        let own = frames.iter().find(|frame| passes.get(**frame as usize) == Some(&false)).or(frames.first());
+        let location = own.and_then(|frame| stacks.locations().get(*frame as usize));
+        if let Some(location) = location.filter(|location| location.functions.is_empty()) {
+            let sum = nameless.entry(&location.module).or_default();
+            *sum = sum.saturating_add(weight);
+        }
+    }
+    let matters = |problem: &Problem| {
+        let nameless = nameless.get(if problem.is_map { "" } else { &problem.path }).copied().unwrap_or(0);
+        u128::from(nameless) * 100 > u128::from(total)
+    };
+    // A problem without frames concerns only line numbers.
+    problems.into_iter().filter(|problem| problem.frames == 0 || matters(problem)).collect()
 }
 
 /// Keeps only problems that concern displayed frames, and sets their frame counts to the numbers of displayed frames

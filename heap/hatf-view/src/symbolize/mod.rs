@@ -57,7 +57,7 @@ pub use files::{Files, build_id};
 pub(crate) use find::functions;
 pub use find::{Found, Problem, find};
 pub use helper::help;
-pub use locations::{NamedLocations, find_locations, name_stacks, of_shown};
+pub use locations::{NamedLocations, find_locations, name_stacks, of_shown, of_weight};
 pub(crate) use names::demangled;
 pub use symbolizer::Symbolizer;
 

@@ -120,3 +120,32 @@ fn functions_of_a_perf_map() {
     let (_, found) = run(&events, &Files { perf_map: Some(folder.path().join("none")), ..Files::default() });
     assert_eq!(found.problems.len(), 1);
 }
+
+/// A problem matters if the nameless functions that allocate have more than 1% of the weight.
+#[test]
+fn problems_that_matter() {
+    let mut stacks = Stacks::default();
+    for (start, name) in [(0x1000, &b"- /bin/program"[..]), (0x2000, b"- /lib/small.so"), (0x3000, b"- /lib/libc.so.6")]
+    {
+        stacks.note(&EventKind::ModuleLoad { bias: start, start, end: start + 0x1000, name });
+    }
+    // The frames of the C library do not count, although they are on every stack.
+    let [program, small] = [[0x3010, 0x1010, 0x3020], [0x3010, 0x2010, 0x3020]].map(|stack| stacks.number(&stack));
+    let problem = |path: &str| Problem {
+        path: path.to_owned(),
+        frames: 1,
+        why: String::new(),
+        is_map: false,
+        is_failure: false,
+        needs_debug_information: false,
+    };
+    let problems = ["/bin/program", "/lib/small.so", "/lib/libc.so.6"].map(problem).to_vec();
+    let kept = |weights: [u64; 2]| {
+        let weight = |stack| if stack == small { weights[1] } else { weights[0] };
+        let kept = of_weight(problems.clone(), &stacks, [program, small], weight);
+        kept.into_iter().map(|problem| problem.path).collect::<Vec<_>>()
+    };
+    assert_eq!(kept([99, 1]), ["/bin/program"]);
+    assert_eq!(kept([98, 2]), ["/bin/program", "/lib/small.so"]);
+    assert_eq!(kept([0, 0]), [""; 0]);
+}

@@ -88,7 +88,7 @@ pub(crate) fn run(options: &Analyze) -> Result<u8> {
     let look_up = |heap: &mut Heap, shown: Option<Vec<u64>>| {
         source.warn_of_sample(heap);
         let Some(Stacks { symbols, .. }) = stacks else { return Ok(()) };
-        symbols.name(&source.trace, &mut heap.stacks, shown.map(|sites| (sites, tables.depth)))
+        symbols.name(&source.trace, &mut heap.stacks, shown.map(|sites| (sites, tables.depth)), |_| 1)
     };
     question.ask(&mut |sink| source.read(sink), look_up, |answer| show(answer, output))?;
     Ok(0)

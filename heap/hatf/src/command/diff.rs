@@ -9,10 +9,11 @@ use hatf_lab::sites::{Amount, AmountChange, Limit, ranked_pairs};
 use hatf_trace::forms::Form;
 use hatf_trace::{Error, Result};
 use hatf_view::analysis::ReportBuilder;
-use hatf_view::calls::{GroupBy, Groups, Places, function_pairs};
+use hatf_view::calls::{Groups, Places, function_pairs};
 use hatf_view::compare::{Comparison, Counting, Matching, Summary};
 use hatf_view::page::{Collected, HeapPage, Recorded, Side, of_changes};
 use hatf_view::report::Difference;
+use hatf_view::symbolize::of_weight;
 use metatf_cli::OutputArgs;
 use metatf_page::Report as _;
 use metatf_page::units::{count, count_change, percent_change};
@@ -22,7 +23,7 @@ use super::output::show;
 use super::print_message;
 use super::report::write_page;
 use super::sites::{By, Folded, text};
-use super::symbols::{Symbols, print_problems};
+use super::symbols::{Symbols, allocated, print_problems};
 
 /// Compare two traces to find the stacks, sizes and threads that allocate more or less.
 ///
@@ -110,8 +111,11 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     }
     let (mut before, of_before) = summary(&options.before, options)?;
     let (mut after, of_after) = summary(&options.after, options)?;
-    let mut problems = options.symbols.problems(&mut before.stacks, 0, None)?;
-    problems.extend(options.symbols.problems(&mut after.stacks, 0, None)?);
+    let mut problems = Vec::new();
+    for side in [&mut before, &mut after] {
+        let found = options.symbols.problems(&mut side.stacks, 0, None)?;
+        problems.extend(of_weight(found, &side.stacks, 1..side.stacks.count(), allocated(&side.sites)));
+    }
     // Most problems with symbols occur in both traces, but each problem is printed only once.
     let mut told = HashSet::new();
     problems.retain(|problem| told.insert((problem.path.clone(), problem.why.clone())));
@@ -129,8 +133,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     let title = format!("{} -> {}", options.before.display(), options.after.display());
     let folding = options.folded.folding();
     let has_functions = comparison.matching == Matching::Functions;
-    let [places_before, places_after] =
-        [&before, &after].map(|side| Places::new(&side.stacks, &folding, GroupBy::Function));
+    let [places_before, places_after] = Places::of_two([&before.stacks, &after.stacks], &folding);
     let groups_before = Groups::new(&places_before, &before.sites);
     let groups_after = Groups::new(&places_after, &after.sites);
     let functions = if has_functions {
@@ -138,7 +141,8 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     } else {
         Vec::new()
     };
-    let difference = Difference { title, comparison: &comparison, functions, measures, tables };
+    let folded = if has_functions { places_after.wrappers_sentence() } else { None };
+    let difference = Difference { title, comparison: &comparison, functions, folded, measures, tables };
     if let (Some(path), Some(of_before), Some(of_after)) = (&options.html, &of_before, &of_after) {
         let sides = &[
             Side { recorded: of_before, places: &places_before, groups: &groups_before },

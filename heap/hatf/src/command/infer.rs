@@ -153,7 +153,7 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
             (names, contexts.unwrap_or(Contexts::new([])?))
         }
         None => {
-            options.symbols.name(path, &mut stacks, None)?;
+            options.symbols.name(path, &mut stacks, None, |_| 1)?;
             if stacks.count() == 1 {
                 return Err(Error::Trace(
                     format!("{}: the trace has no stacks, so calls are unknown", path.display()).into(),

@@ -107,14 +107,14 @@ impl Source {
     /// Prints the contradictions in a trace, for commands that print no totals.
     pub(crate) fn warn_of_contradictions(&self, totals: &Totals) {
         let trace = self.trace.display();
-        totals.oddities.contradictions.lines().for_each(|line| super::print_message(&format!("{trace}: {line}")));
+        totals.oddities.contradictions.lines().for_each(|line| super::print_after_answer(format!("{trace}: {line}")));
     }
 
     /// Prints a message if the trace is a sample.
     pub(crate) fn warn_of_sample(&self, heap: &Heap) {
         if heap.sampling.is_some() {
             let trace = self.trace.display();
-            super::print_message(&format!("{trace}: the trace is a sample; results cover the sampled blocks only"));
+            super::print_after_answer(format!("{trace}: the trace is a sample; results cover the sampled blocks only"));
         }
     }
 
@@ -204,9 +204,9 @@ pub(crate) fn warn_of_losses(form: &str, losses: &Losses) {
 pub(crate) fn hint(trace: &Path, stacks: &Stacks) {
     let name = trace.display();
     if stacks.count() == 1 {
-        super::print_message(&format!("{name}: the trace has no stacks; record it with hatf record --stacks"));
+        super::print_after_answer(format!("{name}: the trace has no stacks; record it with hatf record --stacks"));
     } else if !stacks.have_places() {
-        super::print_message(&format!(
+        super::print_after_answer(format!(
             "{name}: stacks contain only addresses, because the trace does not describe the modules"
         ));
     }

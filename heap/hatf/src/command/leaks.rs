@@ -113,8 +113,10 @@ pub(crate) fn run(options: &Leaks) -> Result<u8> {
     let mut suppressions = Suppressions::default();
     options.suppressions.iter().try_for_each(|path| suppressions.read(path))?;
     let Read { mut heap, leaked, startup } = read(options)?;
-    let sites = leaked.sites().into_keys().collect();
-    options.symbols.name(&options.source.trace, &mut heap.stacks, Some((sites, options.tables.depth)))?;
+    let sites = leaked.sites();
+    let weight = |site: u64| sites.get(&site).map_or(0, |amount| amount.bytes);
+    let shown = Some((sites.keys().copied().collect(), options.tables.depth));
+    options.symbols.name(&options.source.trace, &mut heap.stacks, shown, weight)?;
     let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
     let (name, known) = (options.source.trace.display().to_string(), Suppressions::known());
     let of = LeaksOf {

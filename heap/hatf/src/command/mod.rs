@@ -38,6 +38,7 @@ mod written;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hatf_trace::Error;
@@ -254,6 +255,22 @@ pub(crate) struct Tour {
 pub(crate) fn for_file(path: &Path) -> String {
     let command = if hatf_trace::forms::is_program(path) { "hatf run" } else { "hatf report" };
     format!("{command} {}", path.display())
+}
+
+/// Messages to print after the answer of the command.
+static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Stores a message that [`print_messages`] prints after the answer of the command.
+pub(crate) fn print_after_answer(message: String) {
+    if let Ok(mut messages) = MESSAGES.lock() {
+        messages.push(message);
+    }
+}
+
+/// Prints the messages for the end of the command.
+pub(crate) fn print_messages() {
+    let messages = MESSAGES.lock().map(|mut messages| std::mem::take(&mut *messages));
+    messages.iter().flatten().for_each(|message| print_message(message));
 }
 
 /// Prints a message to standard error. Failure to print is ignored.

@@ -19,7 +19,7 @@ use serde::{Serialize, Serializer};
 
 use super::lab::{Source, Tables};
 use super::output::show;
-use super::symbols::Symbols;
+use super::symbols::{Symbols, allocated};
 use super::{Report as Options, print_message, sites};
 
 /// Returns a parser for the name of an analysis that runs in the same pass as the report.
@@ -89,7 +89,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let by_function = collected.is_some() || analyses.iter().any(|analysis| analysis.traits.functions);
     let (summed, named) = source.both(
         || collected.map(|collected| collected.sum_up(&heap.objects)).transpose(),
-        || options.symbols.name(&source.trace, &mut heap.stacks, shown),
+        || options.symbols.name(&source.trace, &mut heap.stacks, shown, allocated(&counts)),
     )?;
     let (summed, ()) = (summed?, named?);
     let ((report, mut recorded), functions) = source.both(
@@ -144,8 +144,9 @@ pub(crate) fn analyse(source: &Source, symbols: &Symbols) -> Result<Report> {
     read?;
     let (mut heap, analysis) = tracker.into_parts();
     if heap.stacks.have_places() {
-        let shown = sites::shown(&analysis.site_counts(), &Measure::ALL, false, Tables { rows: ROWS, depth: DEPTH });
-        symbols.name(&source.trace, &mut heap.stacks, shown)?;
+        let counts = analysis.site_counts();
+        let shown = sites::shown(&counts, &Measure::ALL, false, Tables { rows: ROWS, depth: DEPTH });
+        symbols.name(&source.trace, &mut heap.stacks, shown, allocated(&counts))?;
     }
     Ok(analysis.report(&heap))
 }

@@ -21,7 +21,7 @@ use super::record::processes::folder_of;
 use super::record::trace_output::free_name;
 use super::report::write_page;
 use super::sites::Folded;
-use super::symbols::Symbols;
+use super::symbols::{Symbols, allocated};
 use super::{Cli, Command, print_message, record};
 
 /// Run a program and show which of its functions hold memory, on one screen and in an HTML report.
@@ -104,8 +104,10 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
         return Ok(());
     }
     let counts = analysis.site_counts();
-    let (summed, named) =
-        source.both(|| collected.sum_up(&heap.objects), || options.symbols.name(trace, &mut heap.stacks, None))?;
+    let (summed, named) = source.both(
+        || collected.sum_up(&heap.objects),
+        || options.symbols.name(trace, &mut heap.stacks, None, allocated(&counts)),
+    )?;
     named?;
     let summed = summed?;
     let name = trace.display().to_string();
@@ -141,6 +143,7 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
             grouped.describe(measure, amount, tables, &mut screen);
         }
     }
+    places.wrappers_sentence().into_iter().for_each(|folded| screen.push(folded));
     screen.heading("NEXT");
     screen.push(
         Note::new("{}: HTML report over time and by call; open it in a browser")

@@ -17,7 +17,8 @@ use metatf_page::{Flame as Graph, Form as Printed, Page, Unit, render};
 use super::about;
 use super::lab::{Source, Tables};
 use super::points::{range, settled};
-use super::symbols::{ShownStacks, Symbols};
+use super::print_message;
+use super::symbols::{ShownStacks, Symbols, allocated};
 use crate::command::output::show;
 
 /// Show where a program allocates memory, in tables by function, line, file, module or call stack, or as a flame graph.
@@ -275,7 +276,7 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
     };
     let measures: Vec<_> = chosen.into_iter().chain(by).filter(|measure| measure.is_known(&heap)).collect();
     let shown = shown(&counts, &measures, options.blocks, options.tables);
-    options.symbols.name(&options.source.trace, &mut heap.stacks, shown)?;
+    options.symbols.name(&options.source.trace, &mut heap.stacks, shown, allocated(&counts))?;
     let title = options.source.trace.display().to_string();
     let places = options.group.by().map(|by| Places::new(&heap.stacks, &options.folded.folding(), by));
     let groups = places.as_ref().map(|places| Groups::new(places, &counts));
@@ -327,7 +328,7 @@ fn flame(options: &Sites, is_folded: bool) -> Result<u8> {
     }
     let by = by.first().copied().unwrap_or(By::Peak);
     let Counted { mut heap, counts, .. } = count(&options.source, &options.chosen, &[by])?;
-    options.symbols.name(&options.source.trace, &mut heap.stacks, None)?;
+    options.symbols.name(&options.source.trace, &mut heap.stacks, None, allocated(&counts))?;
     let measure = chosen.first().copied().unwrap_or(by.measure());
     if !measure.is_known(&heap) && heap.has_sizes_only() {
         return Err(Error::Usage(format!(
@@ -362,5 +363,6 @@ fn flame(options: &Sites, is_folded: bool) -> Result<u8> {
         file.keep(out)
     };
     written().map_err(Error::system(options.output.with(Format::default()).place()))?;
+    places.wrappers_sentence().into_iter().for_each(|folded| print_message(&folded.to_string()));
     Ok(0)
 }

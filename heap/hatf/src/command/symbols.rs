@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use hatf_lab::sites::Counts;
 use hatf_trace::stacks::{Location, Stacks};
 use hatf_trace::{Error, Result};
 use hatf_view::symbolize::{
     CLIENT, Debuginfod, Files, NamedLocations, Problem, find_locations, is_debuginfod_asked, name_stacks, of_shown,
+    of_weight,
 };
 use metatf_cli::{ChildCommand, shown, stderr_is_terminal};
 
 use super::lab::hint;
-use super::print_message;
+use super::print_after_answer;
 
 /// Maximum number of modules to name in messages about missing functions. In a trace from another machine, many modules
 /// lack functions.
@@ -69,10 +71,22 @@ impl Symbols {
 pub(crate) type ShownStacks = Option<(Vec<u64>, usize)>;
 
 impl Symbols {
-    /// Symbolizes frames that the trace does not name, and prints the problems that affect the displayed stacks.
-    pub(crate) fn name(&self, trace: &Path, stacks: &mut Stacks, shown: ShownStacks) -> Result<()> {
+    /// Symbolizes frames that the trace does not name. After the answer of the command, problems are printed if they
+    /// affect more than 1% of the displayed stacks, measured by the weight of each stack.
+    pub(crate) fn name(
+        &self,
+        trace: &Path,
+        stacks: &mut Stacks,
+        shown: ShownStacks,
+        weight: impl Fn(u64) -> u64,
+    ) -> Result<()> {
         hint(trace, stacks);
-        print_problems(&self.problems(stacks, 0, shown)?);
+        let numbers = shown.as_ref().map(|(numbers, _)| numbers.clone());
+        let problems = self.problems(stacks, 0, shown)?;
+        let mut numbers = numbers.unwrap_or_else(|| (1..stacks.count()).collect());
+        numbers.sort_unstable();
+        numbers.dedup();
+        print_problems(&of_weight(problems, stacks, numbers, weight));
         Ok(())
     }
 
@@ -119,16 +133,24 @@ impl Symbols {
     }
 }
 
-/// Prints the modules whose frames have no names, and the reasons.
+/// Returns a function that returns the allocated bytes of a stack.
+pub(crate) fn allocated(counts: &[Counts]) -> impl Fn(u64) -> u64 {
+    |stack| counts.get(stack as usize).map_or(0, |counts| counts.allocated.bytes)
+}
+
+/// Prints the modules whose frames have no names, and the reasons, after the answer of the command.
 pub(crate) fn print_problems(problems: &[Problem]) {
     let (first, others) = problems.split_at(MODULES.min(problems.len()));
-    first.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
+    for problem in first {
+        let advice = problem.advice().map_or_else(String::new, |advice| format!("; {advice}"));
+        print_after_answer(shown(&format!("{problem}{advice}")).into_owned());
+    }
     if !others.is_empty() {
         let (modules, frames) = (others.len(), others.iter().map(|problem| problem.frames).sum::<usize>());
-        print_message(&format!("{frames} frames in {modules} other modules have no names"));
+        print_after_answer(format!("{frames} frames in {modules} other modules have no names"));
     }
     if !problems.is_empty() && is_debuginfod_asked() && Debuginfod::find().is_none() {
-        print_message(&format!(
+        print_after_answer(format!(
             "DEBUGINFOD_URLS is set, but {CLIENT} is not installed: install the package debuginfod (elfutils-debuginfod-client on Fedora)"
         ));
     }

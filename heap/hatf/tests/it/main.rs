@@ -54,3 +54,4 @@ mod valgrind;
 mod vectors;
 mod watch;
 mod whole_traces;
+mod wrappers;

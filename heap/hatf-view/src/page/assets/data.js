@@ -144,7 +144,7 @@ function inclusiveSums(heap, own) {
   return sum;
 }
 
-// Returns the same sums by function, both own and including callees. The last row is for unknown stacks.
+// Returns the same sums by function, both own and including callees. The last row is for smaller and unknown stacks.
 function functionSums(heap, own, inclusive) {
   const count = heap.words.functions.length + 1, itself = sums(count), total = sums(count);
   for (let node = 0; node < heap.parent.length; node++) {

@@ -87,7 +87,7 @@ function boxAt(event) {
 function point(event) {
   const box = boxAt(event);
   if (!box) return;
-  const [name, place, module] = box.node === 0 ? ["all", "", ""] : heap.words.functions[picture.fn[box.node]] ?? ["unknown stack", "", ""];
+  const [name, place, module] = box.node === 0 ? ["all", "", ""] : heap.words.functions[picture.fn[box.node]] ?? [heap.words.others, "", ""];
   const where = [place, module].filter(Boolean).join(", ");
   $("pointed").textContent = `${name}${where ? ` (${where})` : ""}: ${valueText(picture.value[box.node])}, ${partText(picture.width[box.node], picture.width[0])}`;
 }

@@ -21,7 +21,7 @@ function fillTable({ itself, total }, sides, inclusive) {
     return cell;
   };
   const body = rows.slice(0, ROWS).map((row, number) => {
-    const line = document.createElement("tr"), [name, place, module] = row === none ? ["unknown stack", "", ""] : heap.words.functions[row];
+    const line = document.createElement("tr"), [name, place, module] = row === none ? [heap.words.others, "", ""] : heap.words.functions[row];
     const texts = two()
       ? [valueText(itself[unit][row]), amountText(first[row]), amountText(last[row]), valueText(total[unit][row])]
       : [valueText(itself[unit][row]), partText(rank.itself(row), sum), valueText(total[unit][row]), partText(rank.total(row), sum)];

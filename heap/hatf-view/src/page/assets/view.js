@@ -47,7 +47,7 @@ const signed = (value, text) => isChange() && value > 0 ? `+${text}` : text;
 const valueText = value => signed(value, amountText(value));
 const countText = blocks => signed(blocks, counted.format(blocks));
 const partText = (part, all) => all === 0 ? "-" : `${(100 * part / all).toFixed(1)}%`;
-const nameOf = fn => fn < 0 ? "unknown stack" : heap.words.functions[fn][0];
+const nameOf = fn => fn < 0 ? heap.words.others : heap.words.functions[fn][0];
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Returns the end of a point in time on the axis. Two traces with times share an axis.

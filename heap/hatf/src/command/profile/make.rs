@@ -207,7 +207,7 @@ fn observe<S: InfoSink>(
     let totals = heap.totals();
     let Heap { objects, mut stacks, .. } = heap;
     if stacks.have_places() {
-        symbols.name(&source.trace, &mut stacks, None)?;
+        symbols.name(&source.trace, &mut stacks, None, |_| 1)?;
     }
     let profiled = profiler.finish(objects.live())?;
     Ok(Observed { totals, profiled, modules, about, stacks })
