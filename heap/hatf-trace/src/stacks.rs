@@ -297,15 +297,15 @@ impl Stacks {
     /// Notes the size of a block that a stack allocated. An unknown size is ignored.
     #[inline]
     pub fn note_size(&mut self, number: u64, size: u64) {
-        match self.sizes.get(number as usize) {
+        match self.sizes_of(number) {
             Some(Sizes { sizes: [first, ..], repeat: true }) if *first == size => {}
             _ => self.add_size(number, size),
         }
     }
 
     fn add_size(&mut self, number: u64, size: u64) {
-        let index = number as usize;
-        if index > self.stacks.len() || size == UNKNOWN_SIZE {
+        let Some(index) = usize::try_from(number).ok().filter(|index| *index <= self.stacks.len()) else { return };
+        if size == UNKNOWN_SIZE {
             return;
         }
         if index >= self.sizes.len() {
@@ -343,6 +343,7 @@ impl Stacks {
         self.sizes_of(number).is_some_and(|sizes| sizes.repeat)
     }
 
+    #[inline]
     fn sizes_of(&self, number: u64) -> Option<&Sizes> {
         usize::try_from(number).ok().and_then(|number| self.sizes.get(number))
     }

@@ -79,14 +79,19 @@ pub(super) fn find<I: Iterator<Item = Frame>>(
     frames: impl Fn(u64) -> I,
 ) -> Vec<u32> {
     let has_sizes = (0..stacks.count()).any(|stack| stacks.sizes(stack).next().is_some());
-    let mut roles: Vec<Role> = functions.iter().map(|function| function.role).collect();
-    let can_wrap: Vec<bool> = stacks.locations().iter().map(can_wrap).collect();
+    let mut survey = Survey {
+        stacks,
+        can_wrap: stacks.locations().iter().map(can_wrap).collect(),
+        roles: functions.iter().map(|function| function.role).collect(),
+        seen: vec![Seen::default(); functions.len()],
+        inner: vec![None; usize::try_from(stacks.count()).unwrap_or(0)],
+    };
     // The candidates of all depths, which count as wrappers until all of them are known.
     let mut candidates: Vec<(u32, Seen, bool)> = Vec::new();
     for _ in 0..DEPTH {
-        let seen = survey(&roles, stacks, &can_wrap, &frames);
+        survey.advance(&frames);
         let before = candidates.len();
-        for ((number, seen), function) in (0..).zip(seen).zip(functions) {
+        for ((number, seen), function) in (0..).zip(&mut survey.seen).zip(functions) {
             let enough_sizes = |needed| seen.sizes.len() >= needed || !has_sizes && function.is_named;
             let has_one_place = function.is_named || seen.place.is_one();
             let calls_others = seen.outer > if function.is_named { seen.stacks / OTHERS } else { 0 };
@@ -100,7 +105,7 @@ pub(super) fn find<I: Iterator<Item = Frame>>(
                 seen.repeating.len() >= CALLERS && enough_sizes(sizes)
             };
             if is_wrapper || seen.callers.len() < CALLERS {
-                candidates.push((number, seen, is_wrapper));
+                candidates.push((number, std::mem::take(seen), is_wrapper));
             }
         }
         let found = candidates.get(before..).unwrap_or_default();
@@ -108,7 +113,7 @@ pub(super) fn find<I: Iterator<Item = Frame>>(
             break;
         }
         for (number, ..) in found {
-            roles.get_mut(*number as usize).into_iter().for_each(|role| *role = Role::Allocator);
+            survey.roles.get_mut(*number as usize).into_iter().for_each(|role| *role = Role::Allocator);
         }
     }
     // The callers of a candidate are among the later candidates.
@@ -139,52 +144,77 @@ pub(super) fn wrappers_sentence(wrappers: &[Place]) -> Option<Note> {
 
 /// Returns whether the function at a location can be a wrapper. Python functions and code outside all modules cannot.
 fn can_wrap(location: &Location) -> bool {
-    !is_python(location.address) && !(location.module.is_empty() && location.functions.is_empty())
+    let is_nowhere = location.module.is_empty() && location.functions.is_empty();
+    !is_python(location.address) && !is_nowhere
 }
 
-/// Collects the callers, sizes and places of each function.
-fn survey<I: Iterator<Item = Frame>>(
-    roles: &[Role],
-    stacks: &Stacks,
-    can_wrap: &[bool],
-    frames: impl Fn(u64) -> I,
-) -> Vec<Seen> {
-    let mut seen = vec![Seen::default(); roles.len()];
-    for stack in 1..stacks.count() {
-        let mut is_direct = true;
-        let mut inner: Option<Frame> = None;
-        let mut callers = [None; 2];
-        for frame in frames(stack) {
-            match (roles.get(frame.function as usize), inner) {
-                (Some(Role::Own), None) => inner = Some(frame),
-                (Some(Role::Own), Some(_)) => {
-                    match &mut callers {
-                        [caller @ None, _] | [_, caller @ None] => *caller = Some(frame),
-                        _ => {}
+/// The callers, sizes and places of each function, collected in one pass for each depth of wrappers.
+struct Survey<'s> {
+    stacks: &'s Stacks,
+    /// Whether the function at each location can be a wrapper.
+    can_wrap: Vec<bool>,
+    /// The role of each function. Candidates become allocators.
+    roles: Vec<Role>,
+    seen: Vec<Seen>,
+    /// The innermost function of each stack apart from allocators, and the number of frames up to and including it.
+    inner: Vec<Option<(u32, usize)>>,
+}
+
+impl Survey<'_> {
+    /// Finds the innermost function of each stack whose innermost function has become an allocator or is not known yet.
+    fn advance<I: Iterator<Item = Frame>>(&mut self, frames: impl Fn(u64) -> I) {
+        let Self { stacks, can_wrap, roles, seen, inner } = self;
+        for (stack, inner) in (0..).zip(inner) {
+            let first = inner.is_none();
+            let from = match *inner {
+                None => 0,
+                Some((function, from)) if roles.get(function as usize) == Some(&Role::Allocator) => from,
+                Some(_) => continue,
+            };
+            let (mut is_direct, mut own, mut callers) = (true, None, [None; 2]);
+            for (position, frame) in frames(stack).enumerate().skip(from) {
+                let Some((role, of)) = roles.get(frame.function as usize).zip(seen.get_mut(frame.function as usize))
+                else {
+                    continue;
+                };
+                match (role, own) {
+                    (Role::Own, None) => {
+                        (own, *inner) = (Some(frame), Some((frame.function, position + 1)));
+                        // The function no longer calls another function on this stack.
+                        of.outer = of.outer.saturating_sub(usize::from(!first));
                     }
-                    seen.get_mut(frame.function as usize).into_iter().for_each(|seen| seen.outer += 1);
+                    (Role::Own, Some(_)) => {
+                        of.outer += usize::from(first);
+                        match &mut callers {
+                            [caller @ None, _] | [_, caller @ None] => *caller = Some(frame),
+                            _ if first => {}
+                            _ => break,
+                        }
+                    }
+                    (Role::Folded, None) => is_direct = false,
+                    _ => {}
                 }
-                (Some(Role::Folded), None) => is_direct = false,
-                _ => {}
             }
-        }
-        let Some(inner) = inner else { continue };
-        let Some(seen) = seen.get_mut(inner.function as usize) else { continue };
-        seen.stacks += 1;
-        seen.place.add(inner);
-        // Without symbols, a call that is repeated on the stack is in a function that calls itself. The innermost
-        // function, which this call leads to, is the same function.
-        let calls_itself = matches!(callers, [Some(one), Some(other)] if one == other);
-        seen.does_more |= !is_direct || calls_itself || can_wrap.get(inner.location as usize) != Some(&true);
-        if let Some(caller) = callers[0] {
-            insert(&mut seen.callers, caller.function);
-            if stacks.repeats_a_size(stack) {
-                insert(&mut seen.repeating, caller.function);
+            let Some((own, seen)) = own.and_then(|own| Some((own, seen.get_mut(own.function as usize)?))) else {
+                // Only allocators are on the stack.
+                *inner = Some((u32::MAX, 0));
+                continue;
+            };
+            seen.stacks += 1;
+            seen.place.add(own);
+            // Without symbols, a call that is repeated on the stack is in a function that calls itself. The innermost
+            // function, which this call leads to, is the same function.
+            let calls_itself = matches!(callers, [Some(one), Some(other)] if one == other);
+            seen.does_more |= !is_direct || calls_itself || can_wrap.get(own.location as usize) != Some(&true);
+            if let [Some(caller), _] = callers {
+                insert(&mut seen.callers, caller.function);
+                if stacks.repeats_a_size(stack) {
+                    insert(&mut seen.repeating, caller.function);
+                }
             }
+            stacks.sizes(stack).for_each(|size| insert(&mut seen.sizes, size));
         }
-        stacks.sizes(stack).for_each(|size| insert(&mut seen.sizes, size));
     }
-    seen
 }
 
 /// The observed calls of a function and by a function.
@@ -230,5 +260,75 @@ impl CallPlace {
 fn insert<T: PartialEq>(set: &mut Vec<T>, item: T) {
     if set.len() < STORED && !set.contains(&item) {
         set.push(item);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hatf_trace::event::EventKind;
+
+    use super::super::{Folding, GroupBy, Places};
+    use super::*;
+
+    /// Returns the wrappers of stacks that allocated blocks of these sizes. `f@2` is the second call in `f`.
+    fn wrappers(calls: &[(String, Vec<u64>)]) -> Vec<String> {
+        let (mut stacks, mut known) = (Stacks::default(), Vec::new());
+        for (stack, sizes) in calls {
+            let mut frames = Vec::new();
+            for frame in stack.split(" <- ") {
+                let place = known.iter().position(|known| known == frame).unwrap_or(known.len());
+                known.resize(known.len().max(place + 1), frame.to_owned());
+                let (address, name) = (0x1000 + place as u64, frame.split('@').next().unwrap_or(frame));
+                stacks.note(&EventKind::Symbol { frame: address, line: 0, name: name.as_bytes() });
+                frames.push(address);
+            }
+            let number = stacks.number(frames.as_slice());
+            sizes.iter().for_each(|size| stacks.note_size(number, *size));
+        }
+        let places = Places::new(&stacks, &Folding::default(), GroupBy::Function);
+        places.wrappers().iter().map(|place| place.name.clone()).collect()
+    }
+
+    /// Returns stacks that lead through `functions` from six callers.
+    fn six(functions: &str, sizes: impl Fn(u64) -> Vec<u64>) -> Vec<(String, Vec<u64>)> {
+        (0..6).map(|n| (format!("{functions} <- caller{n} <- main"), sizes(n))).collect()
+    }
+
+    const NONE: [&str; 0] = [];
+
+    #[test]
+    fn callers_choose_the_sizes() {
+        assert_eq!(wrappers(&six("get", |n| vec![16 + n, 16 + n])), ["get"]);
+        // Each size of a table that grows occurs once.
+        assert_eq!(wrappers(&six("get", |n| vec![16 << n])), NONE);
+        // Three types of nodes.
+        assert_eq!(wrappers(&six("get", |n| vec![16 + n % 3, 16 + n % 3])), NONE);
+        assert_eq!(wrappers(&six("xalloc", |_| vec![16, 16])), NONE);
+        assert_eq!(wrappers(&six("xalloc", |n| vec![16 + n % 2])), ["xalloc"]);
+    }
+
+    #[test]
+    fn wrappers_only_call_an_allocator() {
+        let sizes = |n| vec![16 + n, 16 + n];
+        assert_eq!(wrappers(&six("malloc <- get", sizes)), ["get"]);
+        assert_eq!(wrappers(&six("std::string::append <- get", sizes)), NONE);
+        assert_eq!(wrappers(&[six("get@1", sizes), six("get@2", sizes)].concat()), NONE);
+        assert_eq!(wrappers(&[six("get", sizes), six("node <- get@2", |_| vec![48])].concat()), NONE);
+        assert_eq!(wrappers(&[six("get", sizes), six("get <- get@2", sizes)].concat()), NONE);
+        assert_eq!(wrappers(&[six("get", sizes), six("get <- again <- again", sizes)].concat()), NONE);
+    }
+
+    #[test]
+    fn wrappers_are_nested() {
+        let sizes = |n| vec![16 + n, 16 + n];
+        let mut found = wrappers(&six("inner <- middle <- outer", sizes));
+        found.sort();
+        assert_eq!(found, ["inner", "middle", "outer"]);
+        // A single caller is not enough if nothing else shows that the sizes are passed on.
+        assert_eq!(wrappers(&six("inner <- parse <- run", |n| vec![16 + n % 2])), NONE);
+        // An allocation function sets up the allocator once.
+        let calls = (0..20).map(|n| (format!("os_malloc <- caller{n}"), vec![16 + n]));
+        let set_up = ("create_table <- os_malloc@2 <- caller1".to_owned(), vec![4096]);
+        assert_eq!(wrappers(&calls.chain([set_up]).collect::<Vec<_>>()), ["os_malloc"]);
     }
 }

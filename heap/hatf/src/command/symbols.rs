@@ -135,7 +135,7 @@ impl Symbols {
 
 /// Returns a function that returns the allocated bytes of a stack.
 pub(crate) fn allocated(counts: &[Counts]) -> impl Fn(u64) -> u64 {
-    |stack| counts.get(stack as usize).map_or(0, |counts| counts.allocated.bytes)
+    |stack| usize::try_from(stack).ok().and_then(|stack| counts.get(stack)).map_or(0, |counts| counts.allocated.bytes)
 }
 
 /// Prints the modules whose frames have no names, and the reasons, after the answer of the command.
