@@ -84,6 +84,12 @@ impl<'s> Places<'s> {
         self.places.get(number as usize)
     }
 
+    /// Returns all frames, by number.
+    #[must_use]
+    pub fn all_places(&self) -> &[Place] {
+        &self.places
+    }
+
     /// Returns the number of the group that a frame belongs to.
     #[must_use]
     pub fn group(&self, place: u32) -> u32 {

@@ -134,6 +134,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     let folding = options.folded.folding();
     let has_functions = comparison.matching == Matching::Functions;
     let [places_before, places_after] = Places::of_two([&before.stacks, &after.stacks], &folding);
+    options.folded.check(&[&places_before, &places_after], &options.after)?;
     let groups_before = Groups::new(&places_before, &before.sites);
     let groups_after = Groups::new(&places_after, &after.sites);
     let functions = if has_functions {

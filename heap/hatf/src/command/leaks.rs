@@ -118,6 +118,7 @@ pub(crate) fn run(options: &Leaks) -> Result<u8> {
     let shown = Some((sites.keys().copied().collect(), options.tables.depth));
     options.symbols.name(&options.source.trace, &mut heap.stacks, shown, weight)?;
     let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
+    options.folded.check(&[&places], &options.source.trace)?;
     let (name, known) = (options.source.trace.display().to_string(), Suppressions::known());
     let of = LeaksOf {
         name: &name,

@@ -140,6 +140,16 @@ impl Folded {
         let Self { skip, project, whole } = self.clone();
         Folding { skip, project, whole }
     }
+
+    /// Returns an error if a pattern of `--project` matches no function of any trace, because the result would not
+    /// contain any of the user's code.
+    pub(crate) fn check(&self, traces: &[&Places<'_>], path: &Path) -> Result<()> {
+        let places: Vec<Place> = traces.iter().flat_map(|places| places.all_places()).cloned().collect();
+        // Without any stacks, a message already states the reason.
+        let patterns = self.project.iter().filter(|_| !places.is_empty());
+        let check = |pattern: &String| check_pattern("--project", pattern, &places);
+        patterns.map(check).collect::<Result<()>>().map_err(|error| about(path, error))
+    }
 }
 
 /// A measure on the command line.
@@ -284,8 +294,9 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
     let grouped = grouped.map(|(places, groups)| Grouped { places, groups, inclusive: options.inclusive });
     let (around, tables) = (options.of.as_deref(), options.tables.by(options.blocks));
     if let Some((pattern, places)) = around.zip(places.as_ref()) {
-        check_pattern(pattern, places.keys()).map_err(|error| about(&options.source.trace, error))?;
+        check_pattern("--of", pattern, places.keys()).map_err(|error| about(&options.source.trace, error))?;
     }
+    places.iter().try_for_each(|places| options.folded.check(&[places], &options.source.trace))?;
     let all = SitesReport::all(title, &heap, &counts, grouped, tables);
     let at = at.map(|found| found.to);
     let between = between.map(|found| Between { from: found.from, to: found.to });
@@ -295,7 +306,7 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
 
 /// Returns an error for a pattern that matches no function, file or module, suggesting up to three functions with
 /// similar names.
-fn check_pattern(pattern: &str, places: &[Place]) -> Result<()> {
+fn check_pattern(option: &str, pattern: &str, places: &[Place]) -> Result<()> {
     if places.iter().any(|place| place.is(pattern)) {
         return Ok(());
     }
@@ -310,8 +321,9 @@ fn check_pattern(pattern: &str, places: &[Place]) -> Result<()> {
     similar.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let names: Vec<_> = similar.iter().take(3).map(|(_, place)| format!("`{}`", place.name)).collect();
     let help = if names.is_empty() { String::new() } else { format!("; similar: {}", names.join(", ")) };
-    let text =
-        format!("--of `{pattern}`: no function, file or module in any stack has a name that contains this text{help}");
+    let text = format!(
+        "{option} `{pattern}`: no function, file or module in any stack has a name that contains this text{help}"
+    );
     Err(Error::Trace(text.into()))
 }
 
@@ -340,6 +352,7 @@ fn flame(options: &Sites, is_folded: bool) -> Result<u8> {
     let (trace, by_blocks) = (&options.source.trace, options.blocks);
     let mut graph = Graph::new("", if by_blocks { Unit::Count } else { Unit::Bytes });
     let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
+    options.folded.check(&[&places], trace)?;
     // Folded output contains full names for other tools.
     let name = |place: &Place| {
         let name = if is_folded { (&*place.name).into() } else { short_name(&place.name) };

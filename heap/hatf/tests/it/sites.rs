@@ -96,6 +96,10 @@ fn groups_are_chosen() {
     nothing.says("no function, file or module in any stack has a name that contains this text");
     hatf(["sites", &named, "--of", "lood"]).exits(1).says("similar: `shop::load");
     hatf(["sites", &named, "--whole", "--skip", "x"]).exits(2);
+    for command in [&["sites", &named][..], &["leaks", &named], &["diff", &named, &named]] {
+        let nothing = hatf([command, &["--project", "shop::lood"]].concat()).exits(1);
+        nothing.says("--project `shop::lood`: no function").says("similar: `shop::load");
+    }
 }
 
 /// Writes a trace with times in seconds: `read_line` at 1, mark `ready` at 2, `add_word` at 3 and 5, mark `done` at 6.
