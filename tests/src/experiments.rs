@@ -196,14 +196,16 @@ fn look(input: &[u8]) {
     let comparison = Comparison::new(&before, &after);
     let tables = SiteTables { rows: 5, depth: 5, by_blocks: bytes % 2 == 0 };
     let measures = Measure::ALL.to_vec();
-    let places = [&before, &after].map(|side| Places::new(&side.stacks, &folding, GroupBy::Function));
+    let places = Places::of_two([&before.stacks, &after.stacks], &folding);
     let groups = [Groups::new(&places[0], &before.sites), Groups::new(&places[1], &after.sites)];
     let functions = function_pairs((&places[0], &groups[0]), (&places[1], &groups[1]));
     assert!(functions.iter().all(|function| function.before == function.after));
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0_u64, u64::saturating_add);
     let of_functions = sum(&mut functions.iter().map(|function| function.before.allocated.blocks));
     assert_eq!(of_functions, sum(&mut before.sites.iter().map(|site| site.allocated.blocks)));
-    printed(&Difference { title: String::new(), comparison: &comparison, functions, measures, tables }, &mut out);
+    let wrappers = places[1].wrappers_sentence();
+    let title = String::new();
+    printed(&Difference { title, comparison: &comparison, functions, folded: wrappers, measures, tables }, &mut out);
     assert!(comparison.all.before == comparison.all.after);
     assert!(comparison.sites.iter().all(|site| site.before == site.after));
     let mut graph = Flame::new("all", Unit::Bytes);
