@@ -146,9 +146,9 @@ impl Folded {
     pub(crate) fn check(&self, traces: &[&Places<'_>], path: &Path) -> Result<()> {
         let places: Vec<Place> = traces.iter().flat_map(|places| places.all_places()).cloned().collect();
         // Without any stacks, a message already states the reason.
-        let patterns = self.project.iter().filter(|_| !places.is_empty());
+        let mut patterns = self.project.iter().filter(|_| !places.is_empty());
         let check = |pattern: &String| check_pattern("--project", pattern, &places);
-        patterns.map(check).collect::<Result<()>>().map_err(|error| about(path, error))
+        patterns.try_for_each(check).map_err(|error| about(path, error))
     }
 }
 
