@@ -4,6 +4,7 @@ use core::mem::MaybeUninit;
 use core::ops::ControlFlow;
 
 use super::frame::{DEPTH_MAX, Frame, Visitor};
+use super::last_walk::Native;
 use super::memo::Memo;
 use super::unwind::{self, Here};
 use super::{met_modules, own_stack, python, tree};
@@ -63,28 +64,27 @@ impl Visitor for Frames<'_> {
 /// A flag in the changes of a walk whose frames have no separate numbers, because Python frames are between them.
 const UNNUMBERED: u64 = 1 << 63;
 
-/// Walks a stack with frames of Python code and returns its number. The stack is not cached with the words read,
-/// because Python frames are stored elsewhere.
+/// Walks a stack with frames of Python code and returns its number. The stack is not cached in [`Memo`] itself, because
+/// Python frames are stored elsewhere.
 #[inline(never)]
 fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
     let Some(table) = tree::table() else { return 0 };
     let depth = tree::depth();
-    let mut mixed = [const { MaybeUninit::uninit() }; DEPTH_MAX];
-    let mixed = mixed.get_mut(..depth).unwrap_or_default();
     let on_new = |found: &_| met_modules::note(session, found);
     let changes = here.start().changes | UNNUMBERED;
-    // Native frames between Python frames are joined, so more of them are walked than the result can contain.
     let memo = Memo::of(thread_state::current());
-    let count = match memo.and_then(|memo| memo.last.begin(DEPTH_MAX, changes, on_new)) {
-        Some(mut walk) => {
-            unwind::walk(here, &mut walk);
-            walk.finish(|_, _| Some(0));
-            python::mix(session, chain, walk.frames(), mixed)
-        }
-        None => apart(memo, || mix_whole(session, here, chain, mixed)).unwrap_or_default(),
+    let mut mixed = [const { MaybeUninit::uninit() }; DEPTH_MAX];
+    let mixed = mixed.get_mut(..depth).unwrap_or_default();
+    let add = |caller, address| tree::node(&table, caller, address);
+    // Native frames between Python frames are joined, so more of them are walked than the result can contain.
+    let Some((memo, mut walk)) = memo.and_then(|memo| Some((memo, memo.last.begin(DEPTH_MAX, changes, on_new)?)))
+    else {
+        return apart(memo, || mix_whole(session, here, chain, mixed).number(add)).unwrap_or_default();
     };
-    // SAFETY: this many were written.
-    tree::number(&table, unsafe { mixed.get(..count).unwrap_or_default().assume_init_ref() })
+    unwind::walk(here, &mut walk);
+    walk.finish(|_, _| Some(0));
+    // The walk is in progress until the end, because the cache belongs to it.
+    python::mix(session, chain, walk.frames(), mixed, Some((&memo.python, changes))).number(add)
 }
 
 /// Runs work that needs kilobytes on a different stack, because the caller may be a signal handler with a small stack,
@@ -97,7 +97,12 @@ fn apart<R>(memo: Option<&Memo>, work: impl FnOnce() -> R) -> Option<R> {
 /// Walks a stack with frames of Python code without using the previous walk.
 #[cold]
 #[inline(never)]
-fn mix_whole(session: &Session, here: Here, chain: python::Chain, mixed: &mut [MaybeUninit<usize>]) -> usize {
+fn mix_whole<'f>(
+    session: &Session,
+    here: Here,
+    chain: python::Chain,
+    mixed: &'f mut [MaybeUninit<usize>],
+) -> python::Mixed<'f> {
     let [mut frames, mut starts] = [[const { MaybeUninit::uninit() }; DEPTH_MAX]; 2];
     let mut walk = Frames { session, frames: &mut frames, starts: &mut starts, count: 0 };
     unwind::walk(here, &mut walk);
@@ -105,7 +110,12 @@ fn mix_whole(session: &Session, here: Here, chain: python::Chain, mixed: &mut [M
     // SAFETY: this many were written.
     let [frames, starts] =
         [&frames, &starts].map(|frames| unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() });
-    python::mix(session, chain, frames.iter().copied().zip(starts.iter().copied()), mixed)
+    let native = frames.iter().zip(starts).map(|(instruction, start)| Native {
+        instruction: *instruction,
+        start: *start,
+        outward: None,
+    });
+    python::mix(session, chain, native, mixed, None)
 }
 
 /// Walks a stack and returns its number.

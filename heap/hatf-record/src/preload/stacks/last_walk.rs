@@ -46,6 +46,18 @@ impl LocalWord {
     }
 }
 
+/// A native frame of a stack with Python code.
+pub(crate) struct Native {
+    pub(crate) instruction: usize,
+    /// The start of the frame on the stack.
+    pub(crate) start: usize,
+    /// An identifier of this frame and all outer frames, if they are kept: the place of the frame, and the number of the
+    /// walk that found it. As long as the frame is kept, so are all outer ones, with their registers and words.
+    pub(crate) outward: Option<Outward>,
+}
+
+pub(crate) type Outward = (usize, u64);
+
 interruptible! {
     struct Walked {
         instruction: Local<usize>,
@@ -56,6 +68,8 @@ interruptible! {
         /// For a kept frame, the number of words read from here to the end. For a frame of a walk in progress, the
         /// number of words read before it.
         words: Local<usize>,
+        /// The number of the walk that found this frame.
+        walk: Local<u64>,
     }
 }
 
@@ -67,6 +81,8 @@ interruptible! {
         /// [`Start::changes`](super::frame::Start::changes) of the last walk.
         changes: Local<u64>,
         count: Local<usize>,
+        /// The number of walks so far.
+        walks: Local<u64>,
         /// The kept frames, outermost first.
         kept: [Walked; DEPTH_MAX],
         /// The kept words in reverse reading order.
@@ -100,6 +116,7 @@ impl LastWalk {
             known: 0,
             attempts: 0,
             keep: true,
+            is_kept: false,
             by_rbp: false,
         })
     }
@@ -120,6 +137,8 @@ pub(crate) struct Walk<'l, F> {
     attempts: u32,
     /// Whether everything that the walk depends on can be kept.
     keep: bool,
+    /// Whether the frames of this walk are the kept frames.
+    is_kept: bool,
     /// Whether the walk depends on the initial `rbp`.
     by_rbp: bool,
 }
@@ -200,8 +219,9 @@ impl<F> Walk<'_, F> {
     /// Ends the walk. Returns the number of the stack, or 0 if there is no room for it. `insert` returns the number of
     /// a stack from its caller's number and an address.
     #[inline]
-    pub(crate) fn finish(&self, mut insert: impl FnMut(u32, usize) -> Option<u32>) -> u32 {
-        let LastWalk { kept, kept_words, fresh, fresh_words, count, .. } = self.last;
+    pub(crate) fn finish(&mut self, mut insert: impl FnMut(u32, usize) -> Option<u32>) -> u32 {
+        let LastWalk { kept, kept_words, fresh, fresh_words, count, walks, .. } = self.last;
+        walks.set(walks.get() + 1);
         let outer = self.outer();
         let mut node = outer.map_or(0, |frame| frame.node.get());
         let fresh = fresh.get(..self.fresh).unwrap_or_default();
@@ -222,8 +242,10 @@ impl<F> Walk<'_, F> {
             to.rbp.set(from.rbp.get());
             to.node.set(from.node.get());
             to.words.set(below + (self.words - from.words.get()));
+            to.walk.set(walks.get());
         }
         count.set(self.known + self.fresh);
+        self.is_kept = true;
         node
     }
 
@@ -232,11 +254,16 @@ impl<F> Walk<'_, F> {
         self.by_rbp
     }
 
-    /// Returns the frames of the stack, innermost first, each as its instruction and its start on the stack.
-    pub(crate) fn frames(&self) -> impl Iterator<Item = (usize, usize)> {
+    /// Returns the frames of the stack, innermost first.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = Native> {
         let fresh = self.last.fresh.get(..self.fresh).unwrap_or_default().iter();
         let kept = self.last.kept.get(..self.known).unwrap_or_default().iter().rev();
-        fresh.chain(kept).map(|frame| (frame.instruction.get(), frame.rsp.get()))
+        let places = self.last.kept.get(..self.known + self.fresh).unwrap_or_default().iter().enumerate().rev();
+        fresh.chain(kept).zip(places).map(|(frame, (place, kept))| Native {
+            instruction: frame.instruction.get(),
+            start: frame.rsp.get(),
+            outward: self.is_kept.then(|| (place, kept.walk.get())),
+        })
     }
 
     /// Returns the kept frame that the walk reached, if it reached one. From this frame on, nothing was read.

@@ -8,6 +8,7 @@
 //! interpreter, except for the function that returns the thread's state, which it looks up by a `pthread_getspecific`
 //! key.
 
+mod cache;
 mod layout;
 mod lines;
 mod memory;
@@ -17,15 +18,19 @@ mod text;
 use core::mem::{MaybeUninit, transmute};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+pub(crate) use cache::StackCache;
+use cache::{Kept, Start};
 use layout::{Innermost, Last, Layout};
+use memory::Log;
 pub(crate) use memory::forget as forget_pages;
-use memory::{byte, word};
-use place::Types;
+use memory::word;
+use place::{Code, Types};
 
 use crate::conditions::Conditions;
 use crate::preload::elf::found::Found;
 use crate::preload::elf::got::{FUNCTION, Module, OBJECT};
 use crate::preload::spool::session::Session;
+use crate::preload::stacks::last_walk::{Native, Outward};
 
 /// The minor version of Python 3 whose frames are recorded, or 0 if there is none.
 static MINOR: AtomicU32 = AtomicU32::new(0);
@@ -72,6 +77,8 @@ pub(crate) fn note_module(session: &Session, found: &Found) {
         place.store(value, Ordering::SeqCst);
     }
     MINOR.store(minor, Ordering::SeqCst);
+    // Cached stacks depend on the interpreter.
+    crate::preload::stacks::unwind::forget_memory();
     let _ = python.compare_exchange(0, 3 << 8 | minor, Ordering::Relaxed, Ordering::Relaxed);
 }
 
@@ -129,8 +136,14 @@ pub(crate) fn chain() -> Option<Chain> {
 }
 
 impl Chain {
+    /// Returns the start of the walk of this chain from a native frame on.
+    fn start(&self, changes: u64, native: usize, outward: Outward, room: usize) -> Option<Start> {
+        let instruction = word(self.frame.wrapping_add(self.layout.instruction))?;
+        Some(Start { changes, chain: [self.call, self.frame], instruction, native, outward, room })
+    }
+
     /// Returns the stack address of the data of the interpreter's next call, or `None` if there are no further calls.
-    fn mark(&self) -> Option<usize> {
+    fn mark(&self, log: &mut Log<'_>) -> Option<usize> {
         if self.frame == 0 || self.left == 0 {
             return None;
         }
@@ -139,42 +152,50 @@ impl Chain {
         }
         let mut frame = self.frame;
         for _ in 0..self.left {
-            if self.is_behind(frame)? {
+            if self.is_behind(log, frame)? {
                 return Some(frame);
             }
-            frame = word(frame.wrapping_add(self.layout.caller)).filter(|frame| *frame != 0)?;
+            frame = log.word(frame.wrapping_add(self.layout.caller)).filter(|frame| *frame != 0)?;
         }
         None
     }
 
     /// Returns whether a frame is the additional frame after the last one, which belongs to no function.
-    fn is_behind(&self, frame: usize) -> Option<bool> {
+    fn is_behind(&self, log: &mut Log<'_>, frame: usize) -> Option<bool> {
         match self.layout.last {
-            Last::Behind { byte: at, number } => Some(byte(frame.wrapping_add(at))? == number),
+            Last::Behind { byte: at, number } => Some(log.byte(frame.wrapping_add(at))? == number),
             Last::Marked { .. } => Some(false),
         }
     }
 
-    /// Passes each frame of the next interpreter call, innermost first, to `give` as its code and instruction.
-    fn call(&mut self, mut give: impl FnMut(usize, usize)) {
-        if self.frames_of_call(&mut give).is_none() {
+    /// Passes each frame of the next interpreter call, innermost first, to `give` as its code and instruction. If `give`
+    /// returns `false`, no more frames are needed, and the chain ends.
+    fn call(&mut self, log: &mut Log<'_>, mut give: impl FnMut(&mut Log<'_>, usize, usize) -> bool) {
+        if self.frames_of_call(log, &mut give).is_none() {
             self.frame = 0;
         }
     }
 
-    fn frames_of_call(&mut self, give: &mut impl FnMut(usize, usize)) -> Option<()> {
+    fn frames_of_call(
+        &mut self,
+        log: &mut Log<'_>,
+        give: &mut impl FnMut(&mut Log<'_>, usize, usize) -> bool,
+    ) -> Option<()> {
         let layout = self.layout;
         loop {
             self.left = self.left.checked_sub(1)?;
             let frame = self.frame;
-            let member = |offset: usize| word(frame.wrapping_add(offset));
-            self.frame = member(layout.caller)?;
-            if self.is_behind(frame)? {
+            self.frame = log.word(frame.wrapping_add(layout.caller))?;
+            if self.is_behind(log, frame)? {
                 break;
             }
-            give(member(layout.code)?, member(layout.instruction)?);
+            let code = log.word(frame.wrapping_add(layout.code))?;
+            let instruction = log.word(frame.wrapping_add(layout.instruction))?;
+            if !give(log, code, instruction) {
+                return None;
+            }
             if let Last::Marked { byte: at } = layout.last
-                && byte(frame.wrapping_add(at))? != 0
+                && log.byte(frame.wrapping_add(at))? != 0
             {
                 break;
             }
@@ -183,12 +204,15 @@ impl Chain {
             }
         }
         if let Innermost::OnStack { frame, before, .. } = layout.innermost {
-            self.call = word(self.call.wrapping_add(before)).filter(|call| *call != 0)?;
-            self.frame = word(self.call.wrapping_add(frame))?;
+            self.call = log.word(self.call.wrapping_add(before)).filter(|call| *call != 0)?;
+            self.frame = log.word(self.call.wrapping_add(frame))?;
         }
         Some(())
     }
 }
+
+/// The number of code objects that a walk remembers, by address. The frames of a recursion have the same ones.
+const CODES: usize = 8;
 
 /// The frames of a stack, innermost first. Frames that do not fit are omitted.
 struct Frames<'f> {
@@ -198,9 +222,17 @@ struct Frames<'f> {
     has_python: bool,
     /// Whether the last frame is an interpreter function called by Python code, or a caller of such a function.
     is_own: bool,
+    /// Code objects met by this walk.
+    codes: [Code; CODES],
 }
 
-impl Frames<'_> {
+impl<'f> Frames<'f> {
+    /// Returns the frames.
+    fn into_put(self) -> &'f [usize] {
+        // SAFETY: this many were written.
+        unsafe { self.frames.get(..self.count).unwrap_or_default().assume_init_ref() }
+    }
+
     fn is_full(&self) -> bool {
         self.count == self.frames.len()
     }
@@ -224,62 +256,135 @@ impl Frames<'_> {
     }
 
     /// Adds the frames of the next call in the chain. Returns whether it added any frames.
-    fn put_python(&mut self, session: &Session, chain: &mut Chain) -> bool {
+    fn put_python(&mut self, session: &Session, chain: &mut Chain, log: &mut Log<'_>) -> bool {
         let (layout, types) = (chain.layout, chain.types);
-        let (before, is_full) = (self.count, self.is_full());
-        chain.call(|code, at| {
+        let (before, was_full) = (self.count, self.is_full());
+        chain.call(log, |log, code, at| {
             // Frames without room need no number.
-            if !self.is_full()
-                && let Some(frame) = place::frame_of(session, layout, types, code, at)
+            if was_full {
+                return true;
+            }
+            if let Some(code) = self.code(log, layout, types, code)
+                && let Some(frame) = code.frame(session, layout, types, at)
             {
                 self.put(frame);
             }
+            !self.is_full()
         });
         let has_any = self.count > before;
         self.has_python |= has_any;
         self.is_own &= !has_any;
-        has_any || is_full
+        has_any || was_full
+    }
+
+    /// Returns a code object, which is read once.
+    #[inline]
+    fn code(&mut self, log: &mut Log<'_>, layout: &Layout, types: Types, address: usize) -> Option<Code> {
+        let place = self.codes.get_mut(address / 64 % CODES)?;
+        if !place.is_at(address) {
+            *place = Code::read(log, layout, types, address)?;
+        }
+        Some(*place)
     }
 }
 
-/// Replaces the frames that run Python code with the Python frames. Returns the resulting number of frames. `native`
-/// contains the native frames, innermost first, each as its instruction and its start on the stack. A frame ends where
-/// the frame of its caller begins.
-pub(crate) fn mix(
+/// A stack in which Python frames replace the frames that run Python code, innermost first.
+#[derive(Default)]
+pub(crate) struct Mixed<'f> {
+    frames: &'f [usize],
+    /// The number of native frames before the first Python frame.
+    native: usize,
+    /// The number of the rest of the stack, if it was found in the cache.
+    rest: Option<u32>,
+    /// The place in the cache of the rest of the stack, if it is to be kept.
+    place: Option<Kept<'f>>,
+}
+
+impl Mixed<'_> {
+    /// Returns the number of the stack, or 0 if there is no room for it. `insert` returns the number of a stack from its
+    /// caller's number and an address.
+    #[inline]
+    pub(crate) fn number(self, mut insert: impl FnMut(u32, usize) -> Option<u32>) -> u32 {
+        let (native, rest) = self.frames.split_at_checked(self.native).unwrap_or_default();
+        let mut add = |caller: u32, frames: &[usize]| {
+            frames.iter().rev().try_fold(caller, |caller, frame| insert(caller, *frame))
+        };
+        let Some(rest) = self.rest.or_else(|| add(0, rest)) else { return 0 };
+        if let Some(place) = self.place {
+            place.keep(rest);
+        }
+        add(rest, native).unwrap_or(0)
+    }
+}
+
+/// Replaces the frames that run Python code with the Python frames. `native` contains the native frames, innermost
+/// first. A frame ends where the frame of its caller begins. With a cache, `changes` is the state of the memory and the
+/// modules.
+pub(crate) fn mix<'f>(
     session: &Session,
     mut chain: Chain,
-    native: impl Iterator<Item = (usize, usize)>,
-    into: &mut [MaybeUninit<usize>],
-) -> usize {
-    let mut frames = Frames { frames: into, count: 0, has_python: false, is_own: false };
-    let mut mark = chain.mark();
+    native: impl Iterator<Item = Native>,
+    into: &'f mut [MaybeUninit<usize>],
+    cache: Option<(&'f StackCache, u64)>,
+) -> Mixed<'f> {
+    let codes = [Code::default(); CODES];
+    let mut frames = Frames { frames: into, count: 0, has_python: false, is_own: false, codes };
+    let mut log = Log::none();
+    let mut begun = None;
+    let mut mark = chain.mark(&mut log);
     let mut native = native.peekable();
-    while let Some((frame, start)) = native.next() {
-        let end = native.peek().map(|(_, start)| *start);
+    let mut innermost = None;
+    while let Some(Native { instruction, start, .. }) = native.next() {
+        let next = native.peek();
+        let end = next.map(|next| next.start);
         let mut is_python = false;
         while let (Some(end), Some(at)) = (end, mark)
             && (start..end).contains(&at)
         {
-            is_python |= frames.put_python(session, &mut chain);
-            mark = chain.mark();
+            let is_first = innermost.is_none();
+            if is_first {
+                innermost = Some(frames.count);
+                let room = frames.frames.len() - frames.count;
+                if let (Some((cache, changes)), Some(outward)) = (cache, next.and_then(|next| next.outward))
+                    && let Some(from) = chain.start(changes, start, outward, room)
+                {
+                    let place = cache.place(from);
+                    if let Some(rest) = place.find() {
+                        return Mixed {
+                            native: frames.count,
+                            rest: Some(rest),
+                            frames: frames.into_put(),
+                            place: None,
+                        };
+                    }
+                    (log, begun) = (place.log(), Some(place));
+                }
+            }
+            let has_any = frames.put_python(session, &mut chain, &mut log);
+            // Otherwise, the native frame is a part of the rest.
+            begun = begun.filter(|_| has_any || !is_first);
+            is_python |= has_any;
+            mark = chain.mark(&mut log);
         }
         if !is_python {
-            frames.put_native(frame);
+            frames.put_native(instruction);
         }
         // If there is no more room, the last frame may still be joined with the next one.
         if frames.is_full() && !frames.is_own {
-            return frames.count;
+            break;
         }
     }
     // Code generated at run time has no unwind tables, but the Python frames after it are known nevertheless.
     while chain.frame != 0 && !frames.is_full() && chain.left > 0 {
-        frames.put_python(session, &mut chain);
+        frames.put_python(session, &mut chain, &mut log);
     }
-    frames.count
+    let place =
+        begun.map(|place| Kept { place, is_cut: frames.is_full(), frames: frames.count - innermost.unwrap_or(0), log });
+    Mixed { native: innermost.unwrap_or(0), rest: None, frames: frames.into_put(), place }
 }
 
 /// Returns whether an instruction is in the interpreter's module.
-fn is_interpreter(instruction: usize) -> bool {
+pub(crate) fn is_interpreter(instruction: usize) -> bool {
     let [start, end] = &INTERPRETER;
     (start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)).contains(&instruction)
 }

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::layout::{BYTES, CODE_FILE, CODE_LINES, CODE_NAME, Layout, SIZE, STRING_HASH, STRING_STATE, TYPE};
 use super::lines::line_of;
-use super::memory::{bytes, half, word};
+use super::memory::Log;
 use super::text;
 use crate::event::{Kind, PYTHON_FRAMES, SpoolEvent, TEXT_MAX};
 use crate::preload::spool::push;
@@ -47,35 +47,67 @@ pub(super) fn forget() {
     SESSIONS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Returns the frame number for an instruction of a code object, or `None` if the object is not a code object.
-#[inline]
-pub(super) fn frame_of(session: &Session, layout: &Layout, types: Types, code: usize, at: usize) -> Option<usize> {
-    if word(code.wrapping_add(TYPE))? != types.code {
-        return None;
+/// A code object that a walk has met, with the hash of everything that its locations depend on.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Code {
+    address: usize,
+    hash: u64,
+}
+
+impl Code {
+    /// Reads a code object. Returns `None` if there is none at this address.
+    #[inline]
+    pub(super) fn read(log: &mut Log<'_>, layout: &Layout, types: Types, address: usize) -> Option<Self> {
+        if log.word(address.wrapping_add(TYPE))? != types.code {
+            return None;
+        }
+        let mut member = |offset: usize| log.word(address.wrapping_add(offset));
+        let (file, name, lines) = (member(CODE_FILE)?, member(CODE_NAME)?, member(CODE_LINES)?);
+        let first_line = log.half(address.wrapping_add(layout.first_line))?;
+        let lines_length = log.word(lines.wrapping_add(SIZE))?;
+        let head = log.bytes(lines.wrapping_add(BYTES), lines_length.min(TABLE_HASHED))?;
+        let mut hash = Hash::new();
+        for [one, other] in [[address, first_line as usize], [file, name], [lines, lines_length]] {
+            hash.add_two(one as u64, other as u64);
+        }
+        hash.add_two(string_hash(log, layout, types, file)?, string_hash(log, layout, types, name)?);
+        hash.add_bytes(head);
+        Some(Self { address, hash: hash.0 })
     }
-    let member = |offset: usize| word(code.wrapping_add(offset));
-    let (file, name, lines) = (member(CODE_FILE)?, member(CODE_NAME)?, member(CODE_LINES)?);
-    let first_line = half(code.wrapping_add(layout.first_line))?;
-    let lines_length = word(lines.wrapping_add(SIZE))?;
-    let head = bytes(lines.wrapping_add(BYTES), lines_length.min(TABLE_HASHED))?;
-    let mut hash = Hash::new();
-    for [one, other] in [[code, at], [file, name], [lines, lines_length]] {
-        hash.add_two(one as u64, other as u64);
+
+    pub(super) fn is_at(&self, address: usize) -> bool {
+        self.address == address
     }
-    hash.add(u64::from(first_line));
-    hash.add_two(string_hash(layout, types, file)?, string_hash(layout, types, name)?);
-    hash.add_bytes(head);
-    let hash = hash.finish();
-    if let Some(number) = find(hash) {
-        return Some(frame(number));
+
+    /// Returns the frame number for an instruction.
+    #[inline]
+    pub(super) fn frame(&self, session: &Session, layout: &Layout, types: Types, at: usize) -> Option<usize> {
+        let mut hash = Hash(self.hash);
+        hash.add(at as u64);
+        let hash = hash.finish();
+        match find(hash) {
+            Some(number) => Some(frame(number)),
+            None => self.new_frame(session, layout, types, at, hash),
+        }
     }
-    let instruction = at.wrapping_sub(code.wrapping_add(layout.instructions)) / 2;
-    let table = bytes(lines.wrapping_add(BYTES), lines_length.min(TABLE_MAX))?;
-    // A frame that has not started is before its first instruction.
-    let line = if instruction < table.len() * 8 { line_of(table, first_line, instruction) } else { first_line };
-    let number = record(session, layout, types, (file, name), line)?;
-    keep(hash, number);
-    Some(frame(number))
+
+    /// Returns the frame number for an instruction that is met for the first time.
+    #[cold]
+    #[inline(never)]
+    fn new_frame(&self, session: &Session, layout: &Layout, types: Types, at: usize, hash: u64) -> Option<usize> {
+        let (mut log, code) = (Log::none(), self.address);
+        let mut member = |offset: usize| log.word(code.wrapping_add(offset));
+        let (file, name, lines) = (member(CODE_FILE)?, member(CODE_NAME)?, member(CODE_LINES)?);
+        let first_line = log.half(code.wrapping_add(layout.first_line))?;
+        let lines_length = log.word(lines.wrapping_add(SIZE))?;
+        let instruction = at.wrapping_sub(code.wrapping_add(layout.instructions)) / 2;
+        let table = log.bytes(lines.wrapping_add(BYTES), lines_length.min(TABLE_MAX))?;
+        // A frame that has not started is before its first instruction.
+        let line = if instruction < table.len() * 8 { line_of(table, first_line, instruction) } else { first_line };
+        let number = record(session, layout, types, (file, name), line)?;
+        keep(hash, number);
+        Some(frame(number))
+    }
 }
 
 fn frame(number: u32) -> usize {
@@ -87,10 +119,11 @@ fn frame(number: u32) -> usize {
 #[cold]
 #[inline(never)]
 fn record(session: &Session, layout: &Layout, types: Types, (file, name): (usize, usize), line: u32) -> Option<u32> {
+    let mut log = Log::none();
     let mut text = text::Text::<TEXT_MAX>::new();
-    text.put(&string(layout, types, file)?, FILE_MAX);
+    text.put(&string(&mut log, layout, types, file)?, FILE_MAX);
     text.end();
-    text.put(&string(layout, types, name)?, TEXT_MAX);
+    text.put(&string(&mut log, layout, types, name)?, TEXT_MAX);
     let mut hash = Hash::new();
     hash.add(u64::from(line));
     hash.add_bytes(text.get());
@@ -114,9 +147,9 @@ fn record(session: &Session, layout: &Layout, types: Types, (file, name): (usize
 
 /// Returns a one-word hash of a string's contents.
 #[inline]
-fn string_hash(layout: &Layout, types: Types, object: usize) -> Option<u64> {
-    let (kind, length, hash) =
-        (word(object.wrapping_add(TYPE))?, word(object.wrapping_add(SIZE))?, word(object.wrapping_add(STRING_HASH))?);
+fn string_hash(log: &mut Log<'_>, layout: &Layout, types: Types, object: usize) -> Option<u64> {
+    let mut member = |offset: usize| log.word(object.wrapping_add(offset));
+    let (kind, length, hash) = (member(TYPE)?, member(SIZE)?, member(STRING_HASH)?);
     if kind != types.string {
         return None;
     }
@@ -125,22 +158,22 @@ fn string_hash(layout: &Layout, types: Types, object: usize) -> Option<u64> {
         return Some((hash ^ length) as u64);
     }
     let mut own = Hash::new();
-    own.add_bytes(string(layout, types, object)?.bytes);
+    own.add_bytes(string(log, layout, types, object)?.bytes);
     Some(own.finish())
 }
 
 /// Returns the characters of a string.
-fn string<'a>(layout: &Layout, types: Types, object: usize) -> Option<text::Characters<'a>> {
+fn string<'a>(log: &mut Log<'_>, layout: &Layout, types: Types, object: usize) -> Option<text::Characters<'a>> {
     const COMPACT: u32 = 1 << 5;
     const ASCII: u32 = 1 << 6;
-    let (state, length) = (half(object.wrapping_add(STRING_STATE))?, word(object.wrapping_add(SIZE))?);
-    if word(object.wrapping_add(TYPE))? != types.string || state & COMPACT == 0 {
+    let (state, length) = (log.half(object.wrapping_add(STRING_STATE))?, log.word(object.wrapping_add(SIZE))?);
+    if log.word(object.wrapping_add(TYPE))? != types.string || state & COMPACT == 0 {
         return None;
     }
     let width = usize::try_from(state >> 2 & 7).ok().filter(|width| matches!(width, 1 | 2 | 4))?;
     let offset = if state & ASCII != 0 { layout.ascii } else { layout.characters };
     let length = length.min(STRING_MAX).checked_mul(width)?;
-    Some(text::Characters { width, bytes: bytes(object.wrapping_add(offset), length)? })
+    Some(text::Characters { width, bytes: log.bytes(object.wrapping_add(offset), length)? })
 }
 
 /// Returns the first index to probe for a hash, and the part of the hash stored in the word.
