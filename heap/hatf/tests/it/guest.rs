@@ -369,7 +369,7 @@ fn between_each_two_instructions() {
             ("kill", "malloc", 7, &[]),
             ("kill", "vfork", 23, &[]),
             ("kill", "spawn", 19, &[]),
-            ("kill", "map", 53, &["--pages"]),
+            ("kill", "map", 57, &["--pages"]),
             ("kill", "unload", 97, &[]),
             ("kill", "deep", 199, &["--stacks"]),
         ],

@@ -9,7 +9,7 @@ pub(crate) mod by_thread;
 pub(crate) mod call;
 pub(crate) mod choice;
 mod name_list;
-mod recorded_blocks;
+pub(crate) mod recorded_blocks;
 mod sample;
 pub(crate) mod settings;
 pub(crate) mod switch;

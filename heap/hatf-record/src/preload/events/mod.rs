@@ -2,8 +2,11 @@
 //!
 //! The conversion has three steps, which are performed by `record`: the call is chosen (`choose/choice.rs`), described
 //! (`describe`), and pushed into the thread's chunk (`spool/push.rs`); `finish` contains the last two. `changes`
-//! records changes since the thread's last call, and `pages` records page requests.
+//! records changes since the thread's last call, `pages` records page requests, and
+//! `arenas` records Python's memory.
 
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) mod arenas;
 mod changes;
 mod describe;
 mod finish;

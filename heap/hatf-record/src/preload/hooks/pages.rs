@@ -1,4 +1,5 @@
-//! Page requests to the system, for `--pages`, made by the program and by allocators that it contains.
+//! Page requests to the system, made by the program and by allocators that it contains, for `--pages`. Those of Python
+//! are also recorded as blocks for `--python`.
 //!
 //! The requests of the C library's `malloc` are internal and are not observed: see `platform/program_break.rs`.
 
@@ -7,6 +8,8 @@ use core::ffi::{c_int, c_void};
 use crate::event::Kind;
 use crate::preload::choose::call::Call;
 use crate::preload::elf::real;
+#[cfg(target_arch = "x86_64")]
+use crate::preload::events::arenas;
 use crate::preload::events::pages;
 use crate::preload::platform::memory;
 
@@ -57,6 +60,8 @@ macro_rules! map {
                     forget();
                 }
                 if start != libc::MAP_FAILED {
+                    #[cfg(target_arch = "x86_64")]
+                    arenas::mapped(start, length, protection, flags);
                     let extra = protection.cast_unsigned() as usize | (flags.cast_unsigned() as usize) << 32;
                     record(Kind::Map, Call { size: length, address: start as usize, extra, ..Call::default() });
                 }
@@ -76,6 +81,8 @@ map! {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     // Record before the call: another thread may receive the pages as soon as they are free.
+    #[cfg(target_arch = "x86_64")]
+    arenas::unmaps(address);
     record(Kind::Unmap, Call { size: length, address: address as usize, ..Call::default() });
     // SAFETY: the caller's arguments.
     let result = unsafe {
@@ -98,6 +105,8 @@ pub(crate) unsafe extern "C" fn mremap(
     flags: c_int,
     address: *mut c_void,
 ) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    arenas::unmaps(old);
     // SAFETY: the caller's arguments. An address that the caller did not pass is not used.
     let start = unsafe {
         match known(real::mremap) {
