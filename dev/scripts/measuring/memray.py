@@ -1,16 +1,17 @@
-"""Compares `hatf record --python` with memray: bytes and blocks per line of a program, and CPU time, for docs/stacks.md.
+"""Compares `hatf record --python` with memray: bytes and blocks per line of a program, and CPU times, for docs/stacks.md.
 
-    python3 -m venv venv && venv/bin/pip install memray
+    python3 -m venv venv && venv/bin/pip install memray pandas
     cargo build --release -p hatf
     venv/bin/python dev/scripts/measure memray
 
 The Python interpreter that runs this script is the one measured; it must be version 3.11 to 3.13.
 """
 import collections
+import importlib.util
 import os
 import sys
 
-from .common import ROUNDS, answer, folder, head, in_turns, median, row, run, timed, write
+from .common import INPUTS, ROUNDS, answer, folder, head, in_turns, median, row, run, timed, write
 
 OPTIONS = {**ROUNDS, "--lines": {"default": "8000", "help": "lines that the program makes (default: 8000)"}}
 ENVIRONMENT = {**os.environ, "PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}
@@ -90,6 +91,30 @@ def by_memray(trace, file):
     return lines
 
 
+def of_modes(hatf):
+    """Returns the commands by program and mode, with Python's own arenas except where `hatf` replaces them."""
+    names = ["documents", "recursion", *(["frame"] if importlib.util.find_spec("pandas") else [])]
+    commands = {}
+    for name in names:
+        program = [f"{INPUTS}/{name}.py"]
+        by_memray = [sys.executable, "-m", "memray", "run", "-q", "-f", "-o", "mode.bin"]
+        by_hatf = lambda option: [hatf, "record", option, "-q", "-o", "mode.mtf", "--", sys.executable, *program]
+        commands[name, "alone"] = [sys.executable, *program]
+        commands[name, "`memray run`"] = [*by_memray, *program]
+        commands[name, "`hatf record --python`"] = by_hatf("--python")
+        commands[name, "`memray run --trace-python-allocators`"] = [*by_memray, "--trace-python-allocators", *program]
+        commands[name, "`hatf record --python=objects`"] = by_hatf("--python=objects")
+    return commands
+
+
+def print_modes(times):
+    names, modes = (list(dict.fromkeys(column)) for column in zip(*times))
+    print()
+    head("CPU seconds", *(f"`{name}.py`:" for name in names))
+    for mode in modes:
+        row(mode, *(f"{median(times[name, mode]):.2f}" for name in names))
+
+
 def main(options):
     with folder():
         file = write("words.py", PROGRAM)
@@ -102,16 +127,19 @@ def main(options):
             "hatf record --stacks": hatf("--stacks"),
             "memray run": by(),
             "memray run --native": by("--native"),
-            "hatf record --python --preset fast": hatf("--python", "--preset", "fast"),
-            "hatf record --python": hatf("--python"),
+            "hatf record --python=objects --preset fast": hatf("--python=objects", "--preset", "fast"),
+            "hatf record --python=objects": hatf("--python=objects"),
         }
         times = in_turns(options.rounds, commands, lambda name: timed(*commands[name], env=ENVIRONMENT)[0])
+        modes = of_modes(options.hatf)
+        by_mode = in_turns(options.rounds, modes, lambda case: timed(*modes[case])[0])
         run(*by(), env=ENVIRONMENT)
         (ours, events), theirs = by_hatf(options.hatf, "words.mtf", file), by_memray("words.bin", file)
     source = PROGRAM.splitlines()
     head("line:", "", "hatf, bytes:", "blocks:", "memray, bytes:", "blocks:")
     for line in sorted({*ours, *theirs}, key=lambda line: -max(ours[line][0], theirs[line][0]))[:16]:
         row(line, f"`{source[line - 1].strip()}`", *(f"{number:,}" for number in (*ours[line], *theirs[line])))
+    print_modes(by_mode)
     alone = median(times["the program alone"])
     print(f"\n{events:,} events\n")
     head("", "seconds:", "nanoseconds an event:")

@@ -88,7 +88,7 @@ def of_hatf(hatf, name, before, command):
     trace, again = f"{name}.mtf", f"{name}-2.mtf"
     for path in trace, again:
         shutil.rmtree(path.removesuffix(".mtf") + ".processes", ignore_errors=True)
-    python = ["--python"] if name == "pandas" else []
+    python = ["--python=objects"] if name == "pandas" else []
     record = lambda path: [*before, hatf, "record", "--stacks", *python, "--usable", "-q", "-o", path, "--", *command]
     yield "record", record(trace)
     yield "(record again)", record(again)

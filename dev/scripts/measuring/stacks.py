@@ -58,7 +58,7 @@ def prepare():
         yield "the C++ program, linked for pages of 2 MiB", ["./huge"], []
     if subprocess.run([PYTHON, "-c", "import pandas"], capture_output=True).returncode == 0:
         yield "pandas", [PYTHON, "orders.py"], []
-        yield "pandas, --python", [PYTHON, "orders.py"], ["--python"]
+        yield "pandas, --python=objects", [PYTHON, "orders.py"], ["--python=objects"]
     else:
         missing("pandas")
     yield "luajit", ["luajit", "words.lua"], []

@@ -91,9 +91,12 @@ pub struct RecordOptions<'a> {
     pub resident: bool,
     /// Whether the CPU that each thread runs on is recorded.
     pub processors: bool,
-    /// Whether stacks contain the frames of Python code. Python then allocates each object with `malloc`, unless the
-    /// environment specifies otherwise.
+    /// Whether stacks contain the frames of Python code. Memory that Python maps for its objects and frames is then
+    /// recorded as blocks.
     pub python: bool,
+    /// Whether Python allocates each object with `malloc`, unless the environment specifies otherwise, so that each
+    /// object is recorded.
+    pub python_objects: bool,
     /// The program's statically linked allocator whose calls are recorded, too.
     pub linked_in: Option<&'a LinkedIn>,
     /// Data stored next to the spool, for use when a trace is made later: see
@@ -137,6 +140,7 @@ impl Default for RecordOptions<'_> {
             pages: false,
             resident: false,
             python: false,
+            python_objects: false,
             linked_in: None,
             about: serde_json::Value::Null,
             follower: None,

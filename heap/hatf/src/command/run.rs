@@ -17,7 +17,9 @@ use metatf_page::{Note, Page, Report, Value};
 use serde::Serialize;
 
 use super::lab::{Source, Tables};
+use super::record::options::PythonBlocks;
 use super::record::processes::folder_of;
+use super::record::summary::hides_its_objects;
 use super::record::trace_output::free_name;
 use super::report::write_page;
 use super::sites::Folded;
@@ -26,8 +28,10 @@ use super::{Cli, Command, print_message, record};
 
 /// Run a program and show which of its functions hold memory, on one screen and in an HTML report.
 ///
-/// The recording includes the call stack of each allocation, with Python functions if the program is Python. If the
-/// program starts other processes, the process with the largest trace is shown. The exit status is that of the program.
+/// The recording includes the call stack of each allocation, with Python functions if the program is Python. Python
+/// places small objects in arenas, each of which is recorded as one block; `--python=objects` records each object,
+/// which takes several times as long. If the program starts other processes, the process with the largest trace is
+/// shown. The exit status is that of the program.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,6 +50,11 @@ pub(crate) struct Run {
     /// Open the report in a browser.
     #[arg(long)]
     open: bool,
+
+    /// Record Python functions and lines: see `hatf record --python` [default: arenas if the name of the program begins
+    /// with `python`].
+    #[arg(long, value_enum, value_name = "BLOCKS", num_args = 0..=1, require_equals = true, default_missing_value = "arenas")]
+    python: Option<PythonBlocks>,
 
     #[command(flatten)]
     folded: Folded,
@@ -67,19 +76,20 @@ pub(crate) fn run(options: &Run) -> Result<u8> {
     let trace = options.output.clone().unwrap_or_else(|| free_name(program));
     let mut arguments: Vec<OsString> = ["hatf", "record", "--stacks", "-q", "-o"].map(OsString::from).into();
     arguments.push(trace.clone().into());
-    if program.to_string_lossy().starts_with("python") {
-        arguments.push("--python".into());
-    }
+    let is_python = program.to_string_lossy().starts_with("python");
+    let python = options.python.or(is_python.then_some(PythonBlocks::Arenas));
+    arguments.extend(python.map(|blocks| blocks.option().into()));
     arguments.push("--".into());
     arguments.extend(options.command.iter().cloned());
     let parsed = Cli::try_parse_from(arguments).map_err(|error| Error::Usage(error.to_string()))?;
     let Command::Record(record) = parsed.command else { return Ok(0) };
+    let has_arenas = hides_its_objects(&record) && record.python.is_some();
     let status = record::run(&record)?;
     if !trace.is_file() {
         return Ok(status);
     }
     let shown = largest(&trace);
-    show(options, &shown)?;
+    show(options, &shown, has_arenas)?;
     Ok(status)
 }
 
@@ -93,8 +103,8 @@ fn largest(trace: &Path) -> PathBuf {
     largest.unwrap_or_else(|| trace.to_owned())
 }
 
-/// Prints the tables and writes the HTML report.
-fn show(options: &Run, trace: &Path) -> Result<()> {
+/// Prints the tables and writes the HTML report. `has_arenas` states that arenas contain Python's small objects.
+fn show(options: &Run, trace: &Path, has_arenas: bool) -> Result<()> {
     let source = Source::new(trace.to_owned(), None, None);
     let mut tracker = HeapTracker::new((ReportBuilder::new(), Collected::new()));
     source.read(&mut tracker)?;
@@ -149,6 +159,12 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
         Note::new("{}: HTML report over time and by call; open it in a browser")
             .with([Value::text(page.display().to_string())]),
     );
+    if has_arenas {
+        let command = options.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        screen.note(format!(
+            "hatf run --python=objects {command}: records each small object instead of arenas of 1 MiB, which takes several times as long"
+        ));
+    }
     next(&total, &groups, &name, &mut screen);
     print_into(&Screen { page: screen }, &mut stderr(Style::Text))?;
     if options.open {

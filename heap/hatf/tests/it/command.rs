@@ -67,12 +67,12 @@ fn pythons_own_allocator() {
         metatf_test::run(hatf.envs(value.map(|value| ("PYTHONMALLOC", value)))).exits(7).err
     };
     assert!(
-        recorded(None, &program).contains("PYTHONMALLOC=malloc")
-            && recorded(Some("debug"), &program).contains("PYTHONMALLOC")
+        recorded(None, &program).contains("--python=objects")
+            && recorded(Some("debug"), &program).contains("--python=objects")
     );
     assert!(
-        !recorded(Some("malloc"), &program).contains("PYTHONMALLOC")
-            && !recorded(None, "/bin/sh").contains("PYTHONMALLOC")
+        !recorded(Some("malloc"), &program).contains("--python=objects")
+            && !recorded(None, "/bin/sh").contains("--python=objects")
     );
 }
 

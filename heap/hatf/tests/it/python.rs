@@ -4,11 +4,12 @@
 #![cfg(target_arch = "x86_64")]
 #![expect(clippy::unwrap_used)]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{compiled_from, hatf, source};
+use hatf_trace::event::Function;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::stacks::{Stacks, is_python};
 use hatf_trace::{EventKind, EventSource as _, Item};
@@ -36,9 +37,9 @@ fn script(name: &str) -> PathBuf {
 /// A frame: whether it is a Python frame, and its name, which is `function@file:line` for Python.
 type Frame = (bool, String);
 
-/// Returns the stacks of a trace, by block size.
-fn stacks(trace: &Path) -> HashMap<u64, Vec<Frame>> {
-    let (mut reader, mut stacks, mut found) = (TraceReader::open(trace).unwrap(), Stacks::default(), HashMap::new());
+/// Adds the stacks of a trace, by block size.
+fn add_stacks(trace: &Path, found: &mut HashMap<u64, Vec<Frame>>) {
+    let (mut reader, mut stacks) = (TraceReader::open(trace).unwrap(), Stacks::default());
     while let Some(item) = reader.next().unwrap() {
         let Item::Event(event) = item else { continue };
         stacks.note(&event.kind);
@@ -54,37 +55,114 @@ fn stacks(trace: &Path) -> HashMap<u64, Vec<Frame>> {
         });
         found.entry(call.size).or_insert_with(|| frames.collect());
     }
-    found
+}
+
+/// Records a script that prints the size and the frames of blocks. Checks that the frames in the traces of all its
+/// processes are the printed ones, and returns the number of blocks.
+fn check_frames(python: &str, name: &str, blocks: &str) -> usize {
+    let folder = Folder::new();
+    let (trace, named) = (folder.path("trace.mtf"), folder.path("named.mtf"));
+    let script = script(name).display().to_string();
+    let run = hatf(["record", blocks, "--stacks=256", "-q", "-o", &trace, "--", python, &script]).exits(0);
+    hatf(["symbolize", &trace, "-o", &named]).exits(0);
+    let children: Vec<_> = std::fs::read_dir(folder.path("trace.processes"))
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "mtf"))
+        .collect();
+    let mut checked = 0;
+    for trace in [trace, named] {
+        let mut recorded = HashMap::new();
+        children
+            .iter()
+            .map(PathBuf::as_path)
+            .chain([Path::new(&trace)])
+            .for_each(|trace| add_stacks(trace, &mut recorded));
+        checked = 0;
+        for line in run.text().lines() {
+            let (size, frames) = line.split_once('\t').unwrap();
+            let stack = &recorded[&size.parse().unwrap()];
+            let python: Vec<_> =
+                stack.iter().filter(|(is_python, _)| *is_python).map(|(_, name)| name.as_str()).collect();
+            assert_eq!(python, frames.split('\t').collect::<Vec<_>>(), "{size}: {stack:?}");
+            assert!(stack.iter().all(|(_, name)| name != "_PyEval_EvalFrameDefault"), "{stack:?}");
+            // Native frames allocate, and start the thread.
+            assert!(!stack.first().unwrap().0 && !stack.last().unwrap().0, "{stack:?}");
+            // `sorted` is native and calls back.
+            let key = stack.iter().position(|(_, name)| name.starts_with("keys.<locals>.key@"));
+            assert!(key.is_none_or(|key| !stack[key + 1].0), "{stack:?}");
+            checked += 1;
+        }
+    }
+    checked
 }
 
 /// Frames are correct for each kind of function, and for code that is repeatedly created and freed.
 #[test]
 fn frames_are_those_that_python_says() {
     for python in pythons() {
-        let folder = Folder::new();
-        let (trace, named) = (folder.path("trace.mtf"), folder.path("named.mtf"));
-        let script = script("frames").display().to_string();
-        let run = hatf(["record", "--python", "--stacks=256", "-q", "-o", &trace, "--", &python, &script]).exits(0);
-        hatf(["symbolize", &trace, "-o", &named]).exits(0);
-        for trace in [trace, named] {
-            let recorded = stacks(Path::new(&trace));
-            let mut checked = 0;
-            for line in run.text().lines() {
-                let (size, frames) = line.split_once('\t').unwrap();
-                let stack = &recorded[&size.parse().unwrap()];
-                let python: Vec<_> =
-                    stack.iter().filter(|(is_python, _)| *is_python).map(|(_, name)| name.as_str()).collect();
-                assert_eq!(python, frames.split('\t').collect::<Vec<_>>(), "{size}: {stack:?}");
-                assert!(stack.iter().all(|(_, name)| name != "_PyEval_EvalFrameDefault"), "{stack:?}");
-                // Native frames allocate, and start the thread.
-                assert!(!stack.first().unwrap().0 && !stack.last().unwrap().0, "{stack:?}");
-                // `sorted` is native and calls back.
-                let key = stack.iter().position(|(_, name)| name.starts_with("keys.<locals>.key@"));
-                assert!(key.is_none_or(|key| !stack[key + 1].0), "{stack:?}");
-                checked += 1;
-            }
-            assert_eq!(checked, 270);
+        for blocks in ["--python", "--python=objects"] {
+            assert_eq!(check_frames(&python, "frames", blocks), 270);
         }
+    }
+}
+
+/// A cached stack is never returned for another one, although frames, code objects and strings reuse memory: in
+/// recursion, generators, coroutines, after exceptions, in threads, in handlers of signals, and in a forked child.
+#[test]
+fn frames_that_reuse_memory() {
+    for python in pythons() {
+        for blocks in ["--python=arenas", "--python=objects"] {
+            assert_eq!(check_frames(&python, "reused_frames", blocks), 3_315);
+        }
+    }
+}
+
+/// The arenas of small objects are blocks, which end when Python unmaps them. With `objects`, each object is a block.
+#[test]
+fn arenas_are_blocks() {
+    for python in pythons() {
+        let folder = Folder::new();
+        let (trace, script) = (folder.path("trace.mtf"), folder.path("objects.py"));
+        let text = "\
+import mmap
+kept = [(number,) for number in range(200_000)]
+del kept
+with mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as private:
+    private.resize(1 << 21)
+";
+        std::fs::write(&script, text).unwrap();
+        let record = |blocks: &str| {
+            hatf(["record", blocks, "-q", "-o", &trace, "--", &python, &script]).exits(0);
+            let report = hatf(["report", &trace]).exits(0).text();
+            assert!(report.contains("contradictions: 0"), "{report}");
+            let (mut reader, mut stacks) = (TraceReader::open(Path::new(&trace)).unwrap(), Stacks::default());
+            // The live arenas, and the numbers of arenas, of other blocks and of arenas that ended.
+            let (mut live, mut arenas, mut others, mut ended) = (HashSet::new(), 0, 0, 0);
+            while let Some(item) = reader.next().unwrap() {
+                let Item::Event(event) = item else { continue };
+                stacks.note(&event.kind);
+                if let EventKind::Free { address } = event.kind {
+                    ended += u64::from(live.remove(&address));
+                }
+                let EventKind::Call(call) = event.kind else { continue };
+                if (call.function, call.detail, call.size) == (Function::Memalign, 4096, 1 << 20) {
+                    let number = stacks.number(event.stack);
+                    assert!(arenas == 0 || stacks.get(number).any(|location| is_python(location.address)));
+                    arenas += 1;
+                    live.insert(call.address);
+                } else {
+                    others += u64::from(call.address != 0);
+                }
+            }
+            (arenas, ended, others)
+        };
+        let (arenas, ended, others) = record("--python");
+        // 200,000 tuples of 48 bytes and numbers of 28, in arenas of a million bytes.
+        assert!((12..25).contains(&arenas) && ended > 8 && others < 20_000, "{arenas} {ended} {others}");
+        let (arenas, _, others) = record("--python=objects");
+        assert!(arenas < 2 && others > 400_000, "{arenas} {others}");
     }
 }
 
@@ -95,7 +173,7 @@ fn own_functions_are_pythons() {
         let folder = Folder::new();
         let (trace, script) = (folder.path("trace.mtf"), folder.path("own.py"));
         std::fs::write(&script, "def make(size):\n    return bytearray(size)\n\nkept = make(64 << 20)\n").unwrap();
-        hatf(["record", "--python", "-q", "-o", &trace, "--", &python, &script]).exits(0);
+        hatf(["record", "--python=objects", "-q", "-o", &trace, "--", &python, &script]).exits(0);
         let first = |options: &[&str]| {
             let run = hatf(["sites", "--by", "allocated", &trace].iter().chain(options)).exits(0);
             run.text().lines().skip_while(|line| !line.contains("with callees")).nth(1).unwrap_or_default().to_owned()
@@ -123,7 +201,7 @@ fn frames_in_handlers_of_signals() {
             (folder.path("trace.mtf"), script("interrupted").display().to_string(), library.display().to_string());
         let run = hatf([
             "record",
-            "--python",
+            "--python=objects",
             "--pages",
             "--profile",
             "fast",

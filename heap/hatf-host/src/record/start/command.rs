@@ -20,7 +20,7 @@ pub(super) fn prepare(command: &[OsString], set_up: &SetUp, options: &RecordOpti
     child.env(SPOOL_VARIABLE, file.path());
     child.env(LIBRARY_VARIABLE, library.path());
     child.env("LD_PRELOAD", preload(library.path()));
-    if options.python && std::env::var_os(PYTHON_ALLOCATOR).is_none() {
+    if options.python_objects && std::env::var_os(PYTHON_ALLOCATOR).is_none() {
         child.env(PYTHON_ALLOCATOR, "malloc");
     }
     if has_address_sanitizer(program) {

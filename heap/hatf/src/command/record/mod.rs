@@ -1,9 +1,9 @@
 //! `hatf record`: records the heap of a program.
 
-mod options;
+pub(super) mod options;
 mod preset;
 pub(super) mod processes;
-mod summary;
+pub(super) mod summary;
 pub(super) mod trace_output;
 
 use std::ffi::{OsStr, OsString};
@@ -23,7 +23,7 @@ use metatf_cli::{OutputFile, OutputFolder, Style, print_into, stderr};
 use super::print_message;
 use super::symbolize::write_symbols;
 pub(crate) use options::Record;
-use options::{Record as Options, TraceFormat};
+use options::{PythonBlocks, Record as Options, TraceFormat};
 use processes::Processes;
 use summary::{Known, Written, print_not_recorded, print_summary};
 use trace_output::{TraceForm, TraceWriter, about, about_output, dump, free_name, full, group};
@@ -287,7 +287,8 @@ fn record<'a>(
         processors: options.processors,
         pages: options.pages(),
         resident: !options.no_resident,
-        python: options.python,
+        python: options.python.is_some(),
+        python_objects: options.python == Some(PythonBlocks::Objects),
         linked_in: known.linked_in.filter(|_| !options.no_linked_in),
         when_full: match options.when_full() {
             options::WhenFull::Wait => WhenFull::Wait,

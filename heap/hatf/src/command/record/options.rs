@@ -89,10 +89,12 @@ pub(crate) struct Record {
     pub(crate) symbolize: bool,
 
     /// Record stacks (--stacks) that show Python functions and lines instead of the interpreter functions that execute
-    /// them. Works with CPython 3.11, 3.12 and 3.13. Python then allocates every object with malloc
-    /// (PYTHONMALLOC=malloc), unless PYTHONMALLOC is already set.
-    #[arg(long, help_heading = "What to record")]
-    pub(crate) python: bool,
+    /// them. Works with CPython 3.11, 3.12 and 3.13. Python places objects of up to 512 bytes in arenas of 1 MiB; by
+    /// default, each arena is recorded as one block. With --python=objects, Python allocates every object with malloc
+    /// (PYTHONMALLOC=malloc, unless that variable is already set), so each object is recorded; this takes several times
+    /// as long.
+    #[arg(long, value_enum, value_name = "BLOCKS", num_args = 0..=1, require_equals = true, default_missing_value = "arenas", help_heading = "What to record")]
+    pub(crate) python: Option<PythonBlocks>,
 
     /// Record the actual size of each block, as returned by malloc_usable_size. The report shows how much larger blocks
     /// are than requested.
@@ -239,6 +241,25 @@ pub(crate) enum TraceFormat {
     Hatf10,
 }
 
+/// The blocks that are recorded for small Python objects.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PythonBlocks {
+    /// The arenas of many small objects.
+    Arenas,
+    /// Each object.
+    Objects,
+}
+
+impl PythonBlocks {
+    /// Returns the option that selects these blocks.
+    pub(crate) fn option(self) -> &'static str {
+        match self {
+            Self::Arenas => "--python=arenas",
+            Self::Objects => "--python=objects",
+        }
+    }
+}
+
 /// Policies for a full spool.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum WhenFull {
@@ -257,7 +278,7 @@ impl Record {
 
     /// Returns the maximum number of frames per stack, or 0 if stacks are not recorded.
     pub(crate) fn stacks(&self) -> usize {
-        self.stacks.unwrap_or(if self.is_debug() || self.python || self.symbolize { DEPTH } else { 0 })
+        self.stacks.unwrap_or(if self.is_debug() || self.python.is_some() || self.symbolize { DEPTH } else { 0 })
     }
 
     /// Returns the policy for a full spool. By default, an attached or sampled process does not wait, because it may be

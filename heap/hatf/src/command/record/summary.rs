@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hatf_host::record::{Keep, LinkedIn, Outcome};
 
-use super::options::Record as Options;
+use super::options::{PythonBlocks, Record as Options};
 use super::processes::Processes;
 use crate::command::print_message;
 
@@ -51,7 +51,7 @@ pub(super) fn print_summary(
             "{stackless} {what} no stacks: stacks require x86-64, glibc 2.35, and 300 KiB per process in the spool directory (--spool)"
         ));
     }
-    if options.python {
+    if options.python.is_some() {
         warn_of_python(outcome, processes);
     }
     let missed = processes.map_or(0, Processes::stacks_missed) + outcome.recorded.stacks_missed;
@@ -126,9 +126,16 @@ pub(super) fn print_summary(
     }
     print_message(&line);
     if hides_its_objects(options) {
-        print_message(
-            "Python allocates small objects from its own pools: set PYTHONMALLOC=malloc to record each of them; --python sets it and also records Python functions and lines",
-        );
+        print_message(match options.python {
+            None => {
+                "Python allocates small objects from its own arenas, which are not recorded: use --python to record \
+                 arenas, functions and lines, or --python=objects to record each object, too"
+            }
+            Some(_) => {
+                "each arena of Python's small objects is recorded as one block: use --python=objects to record each \
+                 object, which takes several times as long"
+            }
+        });
     }
     if let Some(line) = processes.and_then(|processes| processes.summary()) {
         print_message(&line);
@@ -197,10 +204,11 @@ fn warn_of_python(outcome: &Outcome, processes: Option<&Processes<'_>>) {
     }
 }
 
-/// Returns whether the program is Python with its own allocator.
-fn hides_its_objects(options: &Options) -> bool {
+/// Returns whether the program is Python and places small objects in its own arenas.
+pub(in crate::command) fn hides_its_objects(options: &Options) -> bool {
     let name = options.command.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
     let how = std::env::var_os("PYTHONMALLOC");
-    let by_malloc = how.map_or(options.python, |how| how == "malloc" || how == "malloc_debug");
+    let by_malloc =
+        how.map_or(options.python == Some(PythonBlocks::Objects), |how| how == "malloc" || how == "malloc_debug");
     name.to_string_lossy().starts_with("python") && !by_malloc
 }
