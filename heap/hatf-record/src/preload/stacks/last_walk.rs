@@ -51,8 +51,8 @@ pub(crate) struct Native {
     pub(crate) instruction: usize,
     /// The start of the frame on the stack.
     pub(crate) start: usize,
-    /// An identifier of this frame and all outer frames, if they are kept: the place of the frame, and the number of the
-    /// walk that found it. As long as the frame is kept, so are all outer ones, with their registers and words.
+    /// An identifier of this frame and all outer frames, if they are kept: the place of the frame, and the number of
+    /// the walk that found it. As long as the frame is kept, so are all outer ones, with their registers and words.
     pub(crate) outward: Option<Outward>,
 }
 

@@ -117,8 +117,9 @@ impl<'c> Place<'c> {
         let from = entry.start.get() % WORDS;
         let is_same = |word: &LocalWord| {
             let (address, value) = word.get();
-            // SAFETY: aligned, and readable: the words before it are those that led the walk here, and nothing was
-            // unmapped since.
+            // SAFETY: aligned, and readable: a walk would read the same address, because the innermost frame is the
+            // kept one, and the words before this one are unchanged and lead here. The order of the comparisons is
+            // therefore essential.
             unsafe { (address as *const usize).read_volatile() == value }
         };
         // Compare in groups of four, in order.

@@ -103,7 +103,8 @@ impl<'l> Log<'l> {
         u8::try_from(self.word(address & !7)? >> (8 * (address & 7)) & 0xff).ok()
     }
 
-    /// Returns bytes of strings referenced by the thread's frames, which nobody changes while the thread is in its hook.
+    /// Returns bytes of strings referenced by the thread's frames, which nobody changes while the thread is in its
+    /// hook.
     #[inline]
     pub(super) fn bytes<'a>(&mut self, address: usize, length: usize) -> Option<&'a [u8]> {
         let end = address.checked_add(length)?;

@@ -168,8 +168,8 @@ impl Chain {
         }
     }
 
-    /// Passes each frame of the next interpreter call, innermost first, to `give` as its code and instruction. If `give`
-    /// returns `false`, no more frames are needed, and the chain ends.
+    /// Passes each frame of the next interpreter call, innermost first, to `give` as its code and instruction. If
+    /// `give` returns `false`, no more frames are needed, and the chain ends.
     fn call(&mut self, log: &mut Log<'_>, mut give: impl FnMut(&mut Log<'_>, usize, usize) -> bool) {
         if self.frames_of_call(log, &mut give).is_none() {
             self.frame = 0;
@@ -301,8 +301,8 @@ pub(crate) struct Mixed<'f> {
 }
 
 impl Mixed<'_> {
-    /// Returns the number of the stack, or 0 if there is no room for it. `insert` returns the number of a stack from its
-    /// caller's number and an address.
+    /// Returns the number of the stack, or 0 if there is no room for it. `insert` returns the number of a stack from
+    /// its caller's number and an address.
     #[inline]
     pub(crate) fn number(self, mut insert: impl FnMut(u32, usize) -> Option<u32>) -> u32 {
         let (native, rest) = self.frames.split_at_checked(self.native).unwrap_or_default();
