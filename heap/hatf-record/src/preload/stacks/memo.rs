@@ -16,7 +16,7 @@ use core::ptr::with_exposed_provenance_mut;
 use super::frame::Start;
 use super::last_walk::{LastWalk, LocalWord, Word};
 use super::own_stack::OwnStack;
-use super::python::StackCache;
+use super::python_cache::StackCache;
 use crate::local_atomic::{Local, in_order, interruptible};
 use crate::preload::platform::memory::{pages, unmap};
 use crate::preload::platform::thread_state::{LAST_ROUND, ThreadState};

@@ -8,22 +8,15 @@
 //! interpreter, except for the function that returns the thread's state, which it looks up by a `pthread_getspecific`
 //! key.
 
-mod cache;
 mod layout;
 mod lines;
-mod memory;
 mod place;
 mod text;
 
 use core::mem::{MaybeUninit, transmute};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-pub(crate) use cache::StackCache;
-use cache::{Kept, Start};
 use layout::{Innermost, Last, Layout};
-use memory::Log;
-pub(crate) use memory::forget as forget_pages;
-use memory::word;
 use place::{Code, Types};
 
 use crate::conditions::Conditions;
@@ -31,6 +24,9 @@ use crate::preload::elf::found::Found;
 use crate::preload::elf::got::{FUNCTION, Module, OBJECT};
 use crate::preload::spool::session::Session;
 use crate::preload::stacks::last_walk::{Native, Outward};
+use crate::preload::stacks::python_cache::{Kept, StackCache, Start};
+pub(crate) use crate::preload::stacks::python_memory::forget as forget_pages;
+use crate::preload::stacks::python_memory::{Log, word};
 
 /// The minor version of Python 3 whose frames are recorded, or 0 if there is none.
 static MINOR: AtomicU32 = AtomicU32::new(0);

@@ -9,11 +9,11 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::layout::{BYTES, CODE_FILE, CODE_LINES, CODE_NAME, Layout, SIZE, STRING_HASH, STRING_STATE, TYPE};
 use super::lines::line_of;
-use super::memory::Log;
 use super::text;
 use crate::event::{Kind, PYTHON_FRAMES, SpoolEvent, TEXT_MAX};
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
+use crate::preload::stacks::python_memory::Log;
 
 /// The addresses of the types of code objects and strings.
 #[derive(Clone, Copy)]

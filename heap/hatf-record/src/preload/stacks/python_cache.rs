@@ -12,9 +12,9 @@
 //!
 //! Only the walk that has marked the thread's `LastWalk` as busy uses the cache, so a signal handler never interferes.
 
-use super::memory::Log;
+use super::last_walk::{LocalWord, Outward};
+use super::python_memory::Log;
 use crate::local_atomic::{Local, interruptible};
-use crate::preload::stacks::last_walk::{LocalWord, Outward};
 
 /// The number of kept stacks.
 const ENTRIES: usize = 256;

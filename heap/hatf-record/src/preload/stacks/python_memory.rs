@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::last_walk::{LocalWord, Word};
+use super::last_walk::{LocalWord, Word};
 use crate::preload::platform::thread_state;
 
 const PAGE: usize = 4096;
