@@ -3,9 +3,13 @@
 //! A block is *short-lived* if it is freed within a time limit and before a given number of bytes is allocated after it
 //! by any thread. A realloc does not end its block; the block continues as the new block. If nearly all blocks of a
 //! site are short-lived, their overlap determines which replacement (see [`Instead`]) would avoid an allocation per
-//! block.
+//! block. The other blocks of the site, which would not use the replacement, do not count.
+//!
+//! Only the end of a block shows whether it was short-lived, so the number of simultaneously live short-lived blocks is
+//! computed later. Each block that may still become short-lived starts a [`Stretch`], which sums up the events up to the
+//! next such block. Once the block is known to be short-lived or not, its stretch is appended to the previous one.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
@@ -41,8 +45,8 @@ const BATCH: u64 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Instead {
-    /// One buffer per thread, as large as the site's largest block, because no thread ever has two live blocks of the
-    /// site.
+    /// One buffer per thread, as large as the site's largest block, because no thread ever has two short-lived blocks
+    /// of the site.
     Buffer,
     /// An arena that is reset when its last block ends, because the blocks begin one after the other and end together.
     Arena,
@@ -61,20 +65,76 @@ pub struct Churn {
     pub short: Amount,
     /// All blocks of the site.
     pub allocated: Amount,
-    /// The maximum number of simultaneously live blocks.
+    /// The maximum number of simultaneously live short-lived blocks.
     pub most_live: u64,
-    /// The maximum number of simultaneously live bytes.
+    /// The maximum number of bytes in simultaneously live short-lived blocks.
     pub most_bytes: u64,
-    /// The size of the largest block in bytes.
+    /// The size of the largest short-lived block in bytes.
     pub largest: u64,
     /// The number of threads that allocated the blocks.
     pub threads: u64,
     /// The mean lifetime of the short-lived blocks in nanoseconds, or `None` if the trace has no timestamps.
     pub mean_life: Option<u64>,
-    /// The number of times that the site's only live block ended.
+    /// The number of times that the site's only short-lived block ended.
     pub emptied: u64,
     /// The suggested replacement, or `None` if the data does not support one or the blocks are a sample.
     pub instead: Option<Instead>,
+}
+
+/// The short-lived blocks that began and ended during a sequence of events, relative to the start of the sequence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stretch {
+    /// The change in the number of blocks and in their bytes.
+    change: [i64; 2],
+    /// The maximum change at any point, which is at least 0.
+    most: [i64; 2],
+    /// The minimum change in the number of blocks after the end of a block.
+    least: i64,
+    /// The number of times that an end reached the minimum; 0 if no block ended.
+    times: u64,
+}
+
+impl Stretch {
+    /// Returns the stretch in which one block begins.
+    fn begin(size: u64) -> Self {
+        let one = [1, i64::try_from(size).unwrap_or(i64::MAX)];
+        Self { change: one, most: one, ..Self::default() }
+    }
+
+    /// Returns the stretch in which one block ends.
+    fn end(size: u64) -> Self {
+        let bytes = i64::try_from(size).unwrap_or(i64::MAX);
+        Self { change: [-1, -bytes], most: [0; 2], least: -1, times: 1 }
+    }
+
+    /// Appends the next stretch.
+    fn append(&mut self, next: Self) {
+        let [blocks, _] = self.change;
+        for ((most, change), next) in self.most.iter_mut().zip(self.change).zip(next.most) {
+            *most = (*most).max(change.saturating_add(next));
+        }
+        let least = blocks.saturating_add(next.least);
+        (self.least, self.times) = match () {
+            () if next.times == 0 => (self.least, self.times),
+            () if self.times == 0 || least < self.least => (least, next.times),
+            () if least == self.least => (least, self.times + next.times),
+            () => (self.least, self.times),
+        };
+        for (change, next) in self.change.iter_mut().zip(next.change) {
+            *change = change.saturating_add(next);
+        }
+    }
+}
+
+/// A block that may still become short-lived.
+#[derive(Clone, Copy, Debug)]
+struct Young {
+    size: u64,
+    time: u64,
+    /// The number of bytes allocated up to and including the block.
+    allocated: u64,
+    /// The known short-lived blocks between this block and the next one in [`Site::young`].
+    after: Stretch,
 }
 
 /// The state of a site during the pass.
@@ -82,15 +142,15 @@ pub struct Churn {
 struct Site {
     short: Amount,
     allocated: Amount,
-    live: Amount,
-    most_live: u64,
-    most_bytes: u64,
     largest: u64,
+    /// The live blocks that may still become short-lived, by the tick of their allocation.
+    young: BTreeMap<u64, Young>,
+    /// The known short-lived blocks before the first one in `young`.
+    known: Stretch,
     /// The threads that allocated blocks.
     threads: HashSet<u64>,
     last: u64,
     life: u64,
-    emptied: u64,
 }
 
 /// An observer that collects [`Churn`] in one pass.
@@ -147,17 +207,21 @@ impl Churns {
     #[must_use]
     pub fn report(&self) -> Vec<Churn> {
         let (timed, sampled) = (self.timed, self.sampled);
-        let churn = |(number, site): (u64, &Site)| Churn {
-            site: number,
-            short: site.short,
-            allocated: site.allocated,
-            most_live: site.most_live,
-            most_bytes: site.most_bytes,
-            largest: site.largest,
-            threads: site.threads.len() as u64,
-            mean_life: if timed { site.life.checked_div(site.short.blocks) } else { None },
-            emptied: site.emptied,
-            instead: if sampled { None } else { site.instead() },
+        let churn = |(number, site): (u64, &Site)| {
+            let Stretch { most: [most_live, most_bytes], least, times, .. } = site.all_known();
+            let churn = Churn {
+                site: number,
+                short: site.short,
+                allocated: site.allocated,
+                most_live: most_live.unsigned_abs(),
+                most_bytes: most_bytes.unsigned_abs(),
+                largest: site.largest,
+                threads: site.threads.len() as u64,
+                mean_life: if timed { site.life.checked_div(site.short.blocks) } else { None },
+                emptied: if least == 0 { times } else { 0 },
+                instead: None,
+            };
+            Churn { instead: if sampled { None } else { instead(&churn) }, ..churn }
         };
         let of_site = (0..).zip(&self.sites).filter(|(_, site)| site.short.blocks > 0);
         let mut all: Vec<_> = of_site.map(churn).collect();
@@ -166,20 +230,62 @@ impl Churns {
     }
 }
 
+/// Returns the replacement for the short-lived blocks of a site.
+fn instead(churn: &Churn) -> Option<Instead> {
+    let Churn { short, allocated, most_live, emptied, threads, .. } = *churn;
+    let nearly_all = short.blocks.saturating_mul(100) >= allocated.blocks.saturating_mul(NEARLY_ALL);
+    if allocated.blocks < FEW || !nearly_all {
+        return None;
+    }
+    // Blocks that end together are all live before, so no batch is larger than the number of live blocks.
+    let end_together = emptied.saturating_mul(most_live) >= short.blocks;
+    Some(if most_live <= threads {
+        Instead::Buffer
+    } else if emptied.saturating_mul(BATCH) <= short.blocks && end_together {
+        Instead::Arena
+    } else {
+        Instead::Pool
+    })
+}
+
 impl Site {
-    fn instead(&self) -> Option<Instead> {
-        let Self { short, allocated, most_live, emptied, .. } = self;
-        let nearly_all = short.blocks.saturating_mul(100) >= allocated.blocks.saturating_mul(NEARLY_ALL);
-        if allocated.blocks < FEW || !nearly_all {
-            return None;
+    /// Appends events to those after the last block that may still become short-lived.
+    fn append(&mut self, stretch: Stretch) {
+        match self.young.last_entry() {
+            Some(mut last) => last.get_mut().after.append(stretch),
+            None => self.known.append(stretch),
         }
-        Some(if *most_live <= self.threads.len() as u64 {
-            Instead::Buffer
-        } else if emptied.saturating_mul(BATCH) <= allocated.blocks && *emptied > 0 {
-            Instead::Arena
-        } else {
-            Instead::Pool
-        })
+    }
+
+    /// Counts a block as short-lived or not, and appends the events after it to those before it.
+    fn settle(&mut self, tick: u64, is_short: bool) {
+        let Some(Young { size, after, .. }) = self.young.remove(&tick) else { return };
+        let before = match self.young.range_mut(..tick).next_back() {
+            Some((_, before)) => &mut before.after,
+            None => &mut self.known,
+        };
+        if is_short {
+            before.append(Stretch::begin(size));
+        }
+        before.append(after);
+    }
+
+    /// Settles the oldest blocks that have become too old to be short-lived.
+    fn settle_old(&mut self, settings: Settings, time: u64, bytes: u64) {
+        let Settings { within, meanwhile } = settings;
+        let is_old = |young: &Young| {
+            time.saturating_sub(young.time) > within || bytes.saturating_sub(young.allocated) > meanwhile
+        };
+        while let Some(tick) = self.young.first_key_value().filter(|(_, young)| is_old(young)).map(|(tick, _)| *tick) {
+            self.settle(tick, false);
+        }
+    }
+
+    /// Returns all known short-lived blocks.
+    fn all_known(&self) -> Stretch {
+        let mut all = self.known;
+        self.young.values().for_each(|young| all.append(young.after));
+        all
     }
 }
 
@@ -190,12 +296,12 @@ impl Observer for Churns {
         match event.change {
             Change::Allocated => {
                 self.bytes = self.bytes.saturating_add(size);
+                let (settings, bytes) = (self.settings, self.bytes);
                 let site = self.site(object.site)?;
                 site.allocated.add_block(size);
-                site.live.add_block(size);
-                site.most_live = site.most_live.max(site.live.blocks);
-                site.most_bytes = site.most_bytes.max(site.live.bytes);
-                site.largest = site.largest.max(size);
+                site.settle_old(settings, event.time, bytes);
+                let young = Young { size, time: object.time, allocated: object.allocated, after: Stretch::default() };
+                site.young.insert(object.tick, young);
                 if site.threads.is_empty() || site.last != event.thread {
                     site.last = event.thread;
                     site.threads.insert(event.thread);
@@ -209,12 +315,13 @@ impl Observer for Churns {
                 let is_freed = matches!(event.cause, Cause::Call | Cause::Overlaid);
                 let is_short = is_freed && life <= within && meanwhile <= most;
                 let site = self.site(object.site)?;
-                site.live.remove_block(size);
-                site.emptied += u64::from(site.live.blocks == 0);
                 if is_short {
                     site.short.add_block(size);
                     site.life = site.life.saturating_add(life);
+                    site.largest = site.largest.max(size);
+                    site.append(Stretch::end(size));
                 }
+                site.settle(object.tick, is_short);
             }
         }
         Ok(())
@@ -292,6 +399,52 @@ mod tests {
         assert_eq!(churn(&few, Settings::default())[0].instead, None);
         let mixed = repeated(|n| vec![Begin(1000, 1, 1), End(1000), Begin(5000 + 1000 * n, 1, 1)]);
         let site = churn(&mixed, Settings::default())[0];
-        assert_eq!((site.instead, site.short.blocks, site.allocated.blocks, site.most_live), (None, 20, 40, 20));
+        assert_eq!((site.instead, site.short.blocks, site.allocated.blocks, site.most_live), (None, 20, 40, 1));
+    }
+
+    /// One block in ten leaks, so the others, which never overlap, need only one buffer.
+    #[test]
+    fn leaked_blocks_need_no_replacement() {
+        let acts = repeated(|n| {
+            let short = (0..9).flat_map(|_| [Begin(1000, 1, 1), End(1000)]);
+            short.chain([Begin(5000 + 1000 * n, 1, 1)]).collect()
+        });
+        let site = churn(&acts, Settings::default())[0];
+        let expected = (Some(Instead::Buffer), 180, 200, 1, 180);
+        assert_eq!(
+            (site.instead, site.short.blocks, site.allocated.blocks, site.most_live, site.emptied),
+            expected,
+            "{site:?}"
+        );
+    }
+
+    /// The overlap equals the one found by testing all pairs of blocks, in any order of begins and ends.
+    #[test]
+    fn overlap_is_that_of_all_pairs() {
+        let mut state = 1_u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for within in [50, 200, 1000] {
+            let (mut acts, mut live, mut blocks, mut time) = (Vec::new(), Vec::<(u64, u64)>::new(), Vec::new(), 1);
+            for number in 1..400 {
+                time += 10;
+                if live.is_empty() || random(2) == 0 {
+                    acts.push(Begin(number * 1000, 1, 1));
+                    live.push((number * 1000, time));
+                } else {
+                    let (address, began) = live.swap_remove(usize::try_from(random(live.len() as u64)).unwrap());
+                    acts.push(End(address));
+                    blocks.push((began, time));
+                }
+            }
+            blocks.retain(|(began, ended)| ended - began <= within);
+            let overlap = |at: u64| blocks.iter().filter(|(began, ended)| *began <= at && at < *ended).count() as u64;
+            let most = blocks.iter().map(|(began, _)| overlap(*began)).max().unwrap();
+            let emptied = blocks.iter().filter(|(_, ended)| overlap(*ended) == 0).count() as u64;
+            let site = churn(&acts, Settings { within, ..Settings::default() })[0];
+            assert_eq!((site.most_live, site.most_bytes, site.emptied), (most, most * 100, emptied), "{within}");
+        }
     }
 }

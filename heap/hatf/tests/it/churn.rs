@@ -36,7 +36,8 @@ fn blocks_of_a_program() {
     // The raw records contain no stacks, and a realloc does not end a block.
     let [site] = &all["sites"].as_array().unwrap()[..] else { panic!("{all}") };
     assert_eq!(site["allocated"]["blocks"], report["trace"]["objects"]);
-    assert_eq!(site["most_live"], report["trace"]["max_objects"]);
+    // Blocks that are never freed do not count as live at once.
+    assert!(site["most_live"].as_u64() < report["trace"]["max_objects"].as_u64(), "{site}");
     assert!(none["short"]["blocks"].as_u64() < all["short"]["blocks"].as_u64());
     assert!(all["short"]["blocks"].as_u64() <= Some(report["trace"]["objects"].as_u64().unwrap()));
 }
