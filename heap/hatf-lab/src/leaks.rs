@@ -30,6 +30,7 @@
 
 use std::collections::BTreeMap;
 
+use hatf_trace::Event;
 use serde::Serialize;
 
 use crate::Result;
@@ -39,10 +40,17 @@ use crate::moments::{Lived, Moment, Moments, SiteTimeline};
 use crate::objects::{Cause, Change, Object, ObjectEvent};
 use crate::observer::Observer;
 use crate::site_counts::{Amount, Weight};
+use crate::stretches::{MostAndLast, Stretches};
 use crate::trend::{Direction, Trend};
 
 /// The maximum number of intervals.
 pub const INTERVALS: usize = 20;
+
+/// Returns the last event of the startup if it is not known: the first 5% of the events.
+#[must_use]
+pub fn assumed_startup(last: u64) -> u64 {
+    last / 20
+}
 
 /// A live block.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +71,8 @@ struct Live {
 pub struct Leaks {
     moments: Moments,
     last: Place,
+    /// The time of the last record, which may be later than that of the last event.
+    end: u64,
     /// The number of bytes allocated.
     allocated: u64,
     /// Blocks whose heap or program has ended.
@@ -84,7 +94,8 @@ impl Leaks {
         let live = heap.objects.live().map(|object| self.live(&object));
         let blocks = live.chain(self.left.iter().copied()).collect();
         let timeline = self.moments.clone().timeline(&heap.objects);
-        Leaked { at: self.last, has_times: self.has_times, blocks, timeline, weight: self.weight }
+        let (at, end) = (self.last, self.end.max(self.last.time));
+        Leaked { at, end, has_times: self.has_times, blocks, timeline, weight: self.weight }
     }
 
     fn live(&self, object: &Object) -> Live {
@@ -113,6 +124,12 @@ impl Observer for Leaks {
         self.moments.event(event)
     }
 
+    #[inline]
+    fn record(&mut self, record: &Event<'_>, _: &Heap) -> Result<()> {
+        self.end = self.end.max(record.time);
+        Ok(())
+    }
+
     fn sampled(&mut self, mean: u64) {
         self.weight = Weight::sampled(mean);
         self.moments.sampled(mean);
@@ -127,6 +144,8 @@ pub struct Leaked {
     pub at: Place,
     /// Whether ages are in nanoseconds. Otherwise, the age of a block is the number of bytes allocated since.
     pub has_times: bool,
+    /// The time of the last record, which may be later than that of the last event.
+    pub end: u64,
     blocks: Vec<Live>,
     timeline: SiteTimeline,
     weight: Weight,
@@ -158,6 +177,99 @@ pub struct Growth {
     pub high: f64,
     /// The number of intervals examined.
     pub intervals: usize,
+    /// The estimated growth in all intervals together, in bytes.
+    pub total: f64,
+}
+
+impl Growth {
+    /// Returns the growth of a quantity over the run after its first twentieth, or `None` if the run is too short. Each
+    /// interval counts with its minimum.
+    #[must_use]
+    pub fn of_curve(curve: &Stretches<MostAndLast>, duration: u64) -> Option<Self> {
+        let count = INTERVALS as u64;
+        let start = duration / (count + 1);
+        let span = duration - start;
+        let at = |interval: u64| {
+            let time = u128::from(start) + u128::from(span) * u128::from(interval) / u128::from(count);
+            usize::try_from(time / u128::from(curve.step.max(1))).unwrap_or(usize::MAX)
+        };
+        let mut before = 0;
+        let mut low = |interval: u64| {
+            let (from, to) = (at(interval), at(interval + 1));
+            let points = curve.points.iter().take(to.saturating_add(1)).skip(from);
+            before = points.map(|point| point.last).min().unwrap_or(before);
+            before
+        };
+        let lows: Vec<u64> = (0..count).map(&mut low).collect();
+        #[expect(clippy::cast_precision_loss, reason = "the result is an estimate")]
+        let length = span as f64 / count as f64 / 1e9;
+        (span > 0).then(|| Self::of_lows(&lows, length)).flatten()
+    }
+
+    /// Returns the rate in whole bytes, or 0 if it is negative.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+    pub fn rounded_rate(&self) -> u64 {
+        self.rate.round() as u64
+    }
+
+    /// Returns the growth of minima in intervals of this length in seconds or in thousands of events.
+    fn of_lows(lows: &[u64], length: f64) -> Option<Self> {
+        let Trend { direction, change, low, high, .. } = Trend::of(lows)?;
+        let (rate, intervals) = (|change: f64| change / length, lows.len());
+        #[expect(clippy::cast_precision_loss, reason = "there are few intervals")]
+        let total = change * intervals as f64;
+        Some(Self { direction, rate: rate(change), low: rate(low), high: rate(high), intervals, total })
+    }
+}
+
+/// The growth of a trace's live memory after the startup, as a whole and by group.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_lab::HeapTracker;
+/// use hatf_lab::history::{Direction, Moments};
+/// use hatf_lab::leaks::Growths;
+/// use hatf_trace::{Event, EventSink};
+///
+/// let mut tracker = HeapTracker::new(Moments::new());
+/// for n in 1..=1_000 {
+///     tracker.event(&Event { time: n * 1_000, ..Event::malloc(n * 64, 48) })?;
+/// }
+/// let (heap, moments) = tracker.into_parts();
+/// let growths = Growths::new(&moments.timeline(&heap.objects), 1_000_000, |_| None);
+/// assert_eq!(growths.whole.map(|growth| growth.direction), Some(Direction::Growing));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Growths {
+    /// Whether rates are per second. Otherwise, they are per thousand events.
+    pub has_times: bool,
+    /// The growth of all live memory, or `None` if there are too few snapshots.
+    pub whole: Option<Growth>,
+    /// The growth of each group.
+    pub groups: BTreeMap<u32, Growth>,
+}
+
+impl Growths {
+    /// Estimates the growth up to `end`, the time at which the program ended. `group` maps a site to its group, or to
+    /// `None` if it has no group.
+    #[must_use]
+    pub fn new(timeline: &SiteTimeline, end: u64, group: impl Fn(u64) -> Option<u32>) -> Self {
+        let Some(last) = timeline.moments.last() else { return Self::default() };
+        let has_times = last.time > 0;
+        let Some(grid) = Grid::new(&timeline.moments, assumed_startup(last.tick), has_times, end) else {
+            return Self { has_times, ..Self::default() };
+        };
+        let mut lived: BTreeMap<u32, Vec<Lived>> = BTreeMap::new();
+        for one in &timeline.lived {
+            group(u64::from(one.site)).iter().for_each(|group| lived.entry(*group).or_default().push(*one));
+        }
+        let groups = lived.into_iter().filter_map(|(group, lived)| Some((group, grid.growth(&lived)?)));
+        Self { has_times, whole: grid.growth(&timeline.lived), groups: groups.collect() }
+    }
 }
 
 /// The live memory of a group of sites.
@@ -197,7 +309,7 @@ impl Leaked {
             let group = group(u64::from(one.site)).filter(|group| blocks.contains_key(group));
             group.iter().for_each(|group| lived.entry(*group).or_default().push(*one));
         }
-        let grid = Grid::new(&self.timeline.moments, startup, self.has_times);
+        let grid = Grid::new(&self.timeline.moments, startup, self.has_times, self.end);
         let of = |(group, blocks): (u32, Vec<Live>)| {
             let growth = grid.as_ref().and_then(|grid| grid.growth(lived.get(&group).map_or(&[], Vec::as_slice)));
             (group, GroupLeak { growth, ..self.group(startup, blocks) })
@@ -242,11 +354,12 @@ struct Grid {
 }
 
 impl Grid {
-    /// Divides the time into intervals. Returns `None` if there are too few snapshots.
-    fn new(moments: &[Moment], startup: u64, has_times: bool) -> Option<Self> {
+    /// Divides the time up to `end` into intervals. Returns `None` if there are too few snapshots.
+    fn new(moments: &[Moment], startup: u64, has_times: bool, end: u64) -> Option<Self> {
         let place = |moment: &Moment| if has_times { moment.time } else { moment.tick };
         let behind: Vec<&Moment> = moments.iter().skip_while(|moment| moment.tick < startup).collect();
-        let (start, end) = (place(behind.first()?), place(behind.last()?));
+        let (start, last) = (place(behind.first()?), place(behind.last()?));
+        let end = if has_times { last.max(end) } else { last };
         let count = INTERVALS.min(behind.len());
         let span = u128::from(end.checked_sub(start).filter(|span| *span > 0)?);
         let part = |moment: &Moment| {
@@ -273,9 +386,7 @@ impl Grid {
             before = low.unwrap_or(before);
             before
         });
-        let Trend { direction, change, low, high, .. } = Trend::of(&filled.collect::<Vec<_>>())?;
-        let rate = |change: f64| change / self.length;
-        Some(Growth { direction, rate: rate(change), low: rate(low), high: rate(high), intervals: self.count })
+        Growth::of_lows(&filled.collect::<Vec<_>>(), self.length)
     }
 }
 

@@ -56,7 +56,8 @@ impl Lived {
     }
 }
 
-/// Blocks of a site allocated in one moment, including those that ended in that moment.
+/// Blocks of a site allocated in one moment, including those that ended in that moment. A realloc adds only the bytes by
+/// which it enlarges its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Allocated {
     /// The site.
@@ -185,6 +186,8 @@ pub struct Moments {
     /// The sites that have allocated in the current moment.
     sites: Vec<u32>,
     live: u64,
+    /// The size of the block that the current realloc resizes.
+    resized: u64,
     /// The sampling weight of blocks.
     weight: Weight,
 }
@@ -203,6 +206,7 @@ impl Default for Moments {
             current: Vec::new(),
             sites: Vec::new(),
             live: 0,
+            resized: 0,
             weight: Weight::default(),
         }
     }
@@ -376,7 +380,8 @@ impl Observer for Moments {
                     if amount.blocks == 0 {
                         self.sites.push(site);
                     }
-                    amount.sum(weighed);
+                    let before = if event.is_realloc() { std::mem::take(&mut self.resized) } else { 0 };
+                    amount.sum(self.weight.grown(weighed, before));
                 }
                 let (slot, open) = (object.slot as usize, number_of(self.ended.len()));
                 match self.born.get_mut(slot) {
@@ -385,6 +390,9 @@ impl Observer for Moments {
                 }
             }
             Change::Freed => {
+                if event.is_realloc() {
+                    self.resized = object.size;
+                }
                 self.live = self.live.saturating_sub(weighed.bytes);
                 let open = number_of(self.ended.len());
                 let from = self.born.get(object.slot as usize).copied().unwrap_or(open);

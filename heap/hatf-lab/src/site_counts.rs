@@ -33,11 +33,6 @@ impl Amount {
         self.sum(Self { blocks: 1, bytes });
     }
 
-    /// Subtracts one block.
-    pub(crate) fn remove_block(&mut self, bytes: u64) {
-        self.remove(Self { blocks: 1, bytes });
-    }
-
     #[inline]
     pub(crate) fn remove(&mut self, other: Self) {
         self.blocks = self.blocks.saturating_sub(other.blocks);
@@ -108,6 +103,16 @@ impl Weight {
         Amount { blocks: libm::round(blocks * PARTS as f64) as u64, bytes: libm::round(blocks * size) as u64 }
     }
 
+    /// Returns what a block of this amount adds to the allocated memory, given its size before the realloc, or 0 if it
+    /// is new.
+    #[inline]
+    pub(crate) fn grown(self, amount: Amount, before: u64) -> Amount {
+        if before == 0 {
+            return amount;
+        }
+        Amount { bytes: amount.bytes.saturating_sub(self.amount(before).bytes), ..amount }
+    }
+
     /// Rounds blocks counted in fractional units to an integer.
     #[must_use]
     pub fn whole(self, amount: Amount) -> Amount {
@@ -138,7 +143,7 @@ pub enum Measure {
     Peak,
     /// Live at the end.
     Leaked,
-    /// Allocated in total.
+    /// Allocated in total. A realloc adds only the bytes by which it enlarges its block.
     Allocated,
     /// Freed by the event right after the allocation, as heaptrack defines it.
     Temporary,
@@ -275,6 +280,8 @@ pub struct Sites {
     /// The number of times that live bytes exceeded their previous maximum.
     peaks: u64,
     weight: Weight,
+    /// The size of the block that the current realloc resizes.
+    resized: u64,
 }
 
 impl Sites {
@@ -293,11 +300,18 @@ impl Sites {
     pub fn count(&mut self, number: u64, event: &ObjectEvent) -> Result<()> {
         let object = &event.object;
         match (event.change, event.cause) {
+            (Change::Allocated, Cause::Realloc) => {
+                let before = std::mem::take(&mut self.resized);
+                self.began(number, object.size, before)
+            }
             (Change::Allocated, _) => self.allocated(number, object.size),
             (Change::Freed, Cause::Left) => self.left(number, object.size),
             // The block was not freed by the program.
             (Change::Freed, Cause::Exec | Cause::Resumed) => self.freed(number, object.size, false),
             (Change::Freed, Cause::Call | Cause::Realloc | Cause::Overlaid) => {
+                if event.cause == Cause::Realloc {
+                    self.resized = object.size;
+                }
                 let is_short = event.cause != Cause::Realloc && is_short(event, self.allocated);
                 self.ended(number, object.size, event.tick == object.tick + 1, is_short)
             }
@@ -310,11 +324,18 @@ impl Sites {
     /// Fails if the site number is too large.
     #[inline]
     pub fn allocated(&mut self, number: u64, size: u64) -> Result<()> {
+        self.began(number, size, 0)
+    }
+
+    /// Counts a block that a site allocated, or enlarged from `before` bytes.
+    #[inline]
+    fn began(&mut self, number: u64, size: u64, before: u64) -> Result<()> {
         let peaks = self.peaks;
         let amount = self.weight.amount(size);
+        let grown = self.weight.grown(amount, before);
         self.allocated = self.allocated.saturating_add(size);
         let site = self.site(number, peaks)?;
-        site.allocated.sum(amount);
+        site.allocated.sum(grown);
         site.live.sum(amount);
         self.live = self.live.saturating_add(amount.bytes);
         if self.live > self.most {

@@ -85,6 +85,7 @@ impl<O: Observer> HeapTracker<O> {
                 objects.follow(&Event { kind: EventKind::Free { address: NOWHERE }, ..*event }, 0, give)
             }
             EventKind::Call(_) | EventKind::Free { .. } => objects.follow(event, 0, give),
+            EventKind::Failed(_) => objects.follow(event, stacks.number(event.stack), give),
             ref kind => {
                 stacks.note(kind);
                 objects.follow(event, 0, give)

@@ -7,12 +7,16 @@
 //! median of the means of all pairs (Hodges and Lehmann). The confidence interval is computed from Wilcoxon's signed
 //! ranks, a method that assumes only that the distribution is symmetric: Hollander, Wolfe and Chicken, "Nonparametric
 //! Statistical Methods", third edition, 3.2 and 3.3. A single step, a table that doubles and the teardown at the end
-//! contribute only a few of many differences, so they do not count as growth.
+//! contribute only a few of many differences, so they do not count as growth. A series that stops growing before its
+//! last third, such as a cache that has filled up, does not count as growing either.
 
 use serde::Serialize;
 
 /// The minimum number of differences for which a 95% confidence interval exists.
 pub const FEWEST: usize = 6;
+
+/// The minimum number of differences in the last third. With four, the teardown at the end does not hide the growth.
+const LATE_FEWEST: usize = 4;
 
 /// The probability that the true change is outside the confidence interval.
 const CHANCE: f64 = 0.05;
@@ -24,7 +28,7 @@ const MOST: usize = 50;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Growing: the entire confidence interval is above 0.
+    /// Growing: the entire confidence interval is above 0, and the estimate for the last third is too.
     Growing,
     /// Shrinking: the entire confidence interval is below 0.
     Shrinking,
@@ -70,22 +74,36 @@ impl Trend {
         if !(FEWEST..=MOST).contains(&differences.len()) {
             return None;
         }
-        let mut means = Vec::with_capacity(differences.len() * (differences.len() + 1) / 2);
-        for (at, one) in differences.iter().enumerate() {
-            means.extend(differences.iter().skip(at).map(|other| f64::midpoint(*one, *other)));
-        }
-        means.sort_unstable_by(f64::total_cmp);
+        let means = pair_means(&differences);
         let at = |index: usize| means.get(index).copied();
         let outside = rank_sum(differences.len())?;
         let (low, high) = (at(outside)?, at(means.len().checked_sub(outside + 1)?)?);
-        let change = f64::midpoint(at((means.len() - 1) / 2)?, at(means.len() / 2)?);
+        let change = centre(&means)?;
+        let late = differences.len() - (differences.len() / 3).max(LATE_FEWEST);
+        let late = centre(&pair_means(differences.get(late..)?))?;
         let direction = match (low, high) {
-            _ if low > 0.0 => Direction::Growing,
+            _ if low > 0.0 && late > 0.0 => Direction::Growing,
             _ if high < 0.0 => Direction::Shrinking,
             _ => Direction::Steady,
         };
         Some(Self { direction, change, low, high, differences: differences.len() })
     }
+}
+
+/// Returns the means of all pairs of values, including each value with itself, in ascending order.
+fn pair_means(values: &[f64]) -> Vec<f64> {
+    let mut means = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
+    for (at, one) in values.iter().enumerate() {
+        means.extend(values.iter().skip(at).map(|other| f64::midpoint(*one, *other)));
+    }
+    means.sort_unstable_by(f64::total_cmp);
+    means
+}
+
+/// Returns the median of sorted values.
+fn centre(sorted: &[f64]) -> Option<f64> {
+    let at = |index: usize| sorted.get(index).copied();
+    Some(f64::midpoint(at(sorted.len().checked_sub(1)? / 2)?, at(sorted.len() / 2)?))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the result is an estimate")]
@@ -148,6 +166,8 @@ mod tests {
         assert_eq!(direction((0..20).map(|n| if n < 19 { 5000 } else { 0 })), Some(Steady));
         // The teardown after growth.
         assert_eq!(direction((0..20).map(|n| if n < 19 { n * 100 } else { 0 })), Some(Growing));
+        // A cache that fills during 60% of the run.
+        assert_eq!(direction((0..20).map(|n: u64| n.min(12) * 100)), Some(Steady));
         assert_eq!(direction(0..6), None);
         assert_eq!(direction(0..7), Some(Growing));
         assert_eq!(direction([0, u64::MAX].repeat(10)), Some(Steady));

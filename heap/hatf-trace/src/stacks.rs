@@ -226,6 +226,17 @@ impl Stacks {
         }
     }
 
+    /// Returns the number of a stack that already has a number.
+    #[must_use]
+    pub fn find<'s>(&self, stack: impl Into<Stack<'s>>) -> Option<u64> {
+        let stack = stack.into();
+        match self.of_source.get(stack.number() as usize) {
+            Some(number) if *number > 0 => Some(*number),
+            _ if stack.number() == 0 => self.numbers.get(stack.frames()).copied(),
+            _ => None,
+        }
+    }
+
     fn by_frames(&mut self, stack: Stack<'_>) -> u64 {
         if stack.is_empty() {
             return 0;

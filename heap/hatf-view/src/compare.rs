@@ -32,7 +32,9 @@ use std::collections::{HashMap, HashSet};
 use hatf_lab::sites::{Counts, Pair, Tables, pairs};
 use hatf_lab::{Heap, ObjectEvent, Observer, Totals};
 
+use crate::analysis::{EndObserver, Ending};
 use hatf_trace::Event;
+use hatf_trace::event::UserMetadata;
 use hatf_trace::stacks::{Location, Stacks};
 
 /// An [`Observer`] that builds a [`Summary`]. The [module documentation](self) contains an example.
@@ -43,11 +45,18 @@ pub struct Counting {
     threads: Vec<u64>,
     known: HashSet<u64>,
     current: Option<u64>,
+    end: EndObserver,
+    /// The latest time so far.
+    time: u64,
 }
 
 /// The figures of one trace to compare with another.
 #[derive(Debug)]
 pub struct Summary {
+    /// The way in which the program ended.
+    pub ending: Ending,
+    /// The last time in the trace.
+    pub duration: u64,
     /// Totals of the trace.
     pub totals: Totals,
     /// Stacks of the trace.
@@ -79,7 +88,8 @@ impl Counting {
         // Omit thread 0 unless it has events.
         let is_one = |thread: &&u64| **thread != 0 || counted.threads.contains_key(thread);
         let threads = self.threads.iter().filter(is_one).map(of).collect();
-        Summary { totals, stacks, all, sites: counted.sites, classes: counted.classes, threads }
+        let (ending, duration) = (self.end.ending(), self.time);
+        Summary { ending, duration, totals, stacks, all, sites: counted.sites, classes: counted.classes, threads }
     }
 }
 
@@ -90,7 +100,9 @@ impl Observer for Counting {
     }
 
     #[inline]
-    fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
+    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
+        self.time = self.time.max(record.time);
+        self.end.record(record, heap)?;
         if self.current != Some(record.thread) {
             self.current = Some(record.thread);
             if self.known.insert(record.thread) {
@@ -102,6 +114,10 @@ impl Observer for Counting {
 
     fn sampled(&mut self, mean: u64) {
         self.tables.sampled(mean);
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
+        self.end.user_metadata(user_metadata);
     }
 }
 

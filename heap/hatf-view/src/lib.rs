@@ -7,6 +7,7 @@
 //! - `profile` reads, writes and merges heap profiles, and also reads LLVM profiles.
 //! - [`compare`] finds the differences between two traces.
 //! - `suppress` reads and writes suppressions for known leaks.
+//! - [`verdict`] turns the facts of a report into sentences.
 //! - [`threads`] runs two tasks in parallel.
 //!
 //! `analyses`, `symbolize`, `profile` and `suppress` require the feature `native`, which is enabled by default.
@@ -28,3 +29,4 @@ pub mod suppress;
 #[cfg(feature = "native")]
 pub mod symbolize;
 pub mod threads;
+pub mod verdict;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hatf_lab::fragmentation::PAGES;
+use hatf_lab::history::Moments;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
 use hatf_lab::{Heap as Followed, HeapTracker};
 use hatf_trace::event::{Event, EventSink, UserMetadata};
@@ -16,6 +17,7 @@ use hatf_view::analyses::{ANALYSES, Analysis, Question};
 use hatf_view::analysis::ReportBuilder;
 use hatf_view::calls::{Folding, GroupBy, Groups, Place, Places};
 use hatf_view::report::{Fragmentation, FragmentationOptions, Grouped, SIZES_ONLY, SiteTables, Sites};
+use hatf_view::verdict::Summary;
 use metatf_page::units::count;
 use metatf_page::{Block, Flame, Unit};
 use pyo3::exceptions::PyValueError;
@@ -229,11 +231,12 @@ impl Heap {
     fn report(&self, py: Python<'_>) -> PyResult<Page> {
         let path = self.one()?;
         let report = detached(py, path, |reading| {
-            let mut tracker = HeapTracker::new(ReportBuilder::new()).with_sizes_only();
+            let mut tracker = HeapTracker::new((ReportBuilder::new(), Moments::new())).with_sizes_only();
             reading.read(&mut tracker)?;
-            let (mut heap, analysis) = tracker.into_parts();
+            let (mut heap, (builder, moments)) = tracker.into_parts();
             name(&mut heap.stacks);
-            Ok(analysis.report(&heap))
+            let timeline = moments.timeline(&heap.objects);
+            Ok(Summary::new(&builder, &heap, &timeline, &Folding::default()))
         })?;
         Page::new(path, &report)
     }

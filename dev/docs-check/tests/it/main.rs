@@ -12,4 +12,5 @@ mod prose;
 mod quotes;
 mod samples;
 mod scripts;
+mod truth;
 mod versions;

@@ -23,7 +23,11 @@ fn brute(events: &[ObjectEvent]) -> Vec<Counts> {
         let site = usize::try_from(object.site).unwrap();
         match event.change {
             Change::Allocated => {
-                add(&mut counts[site].allocated, object.size);
+                // A realloc adds only the bytes by which the block grows.
+                let is_resized = |other: &&ObjectEvent| other.cause == Cause::Realloc && other.tick < event.tick;
+                let before = events.iter().rfind(is_resized).filter(|_| event.cause == Cause::Realloc);
+                let before = before.map_or(0, |before| before.object.size);
+                add(&mut counts[site].allocated, object.size.saturating_sub(before));
                 live.insert(object.number, object);
             }
             Change::Freed => {

@@ -2,11 +2,12 @@
 
 use hatf_lab::leaks::{Leaked, Leaks as Collecting};
 use hatf_lab::{Heap, ObjectEvent, Observer};
-use hatf_trace::event::Event;
+use hatf_trace::event::{Event, UserMetadata};
 use hatf_trace::{Error, Result};
 use metatf_page::Page;
 
 use super::{Analysis, Answer, Options, Running, Traits, View};
+use crate::analysis::EndObserver;
 use crate::report::{Leaks, LeaksOf, Startup};
 use crate::suppress::Suppressions;
 
@@ -24,12 +25,14 @@ struct AtEnd {}
 impl Options for AtEnd {
     fn start(self, _: usize) -> Result<Box<dyn Running>> {
         let (known, none) = (Suppressions::known(), Suppressions::default());
-        Ok(Box::new(Collected { leaks: Collecting::new(), leaked: None, known, none }))
+        let end = EndObserver::new();
+        Ok(Box::new(Collected { leaks: Collecting::new(), end, leaked: None, known, none }))
     }
 }
 
 struct Collected {
     leaks: Collecting,
+    end: EndObserver,
     /// The blocks that were live at the end; `None` until the trace has ended.
     leaked: Option<Leaked>,
     known: Suppressions,
@@ -42,7 +45,12 @@ impl Observer for Collected {
     }
 
     fn record(&mut self, record: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
+        self.end.record(record, heap)?;
         self.leaks.record(record, heap)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
+        self.end.user_metadata(user_metadata);
     }
 
     fn sampled(&mut self, mean: u64) {
@@ -62,7 +70,8 @@ impl Running for Collected {
         let View { name, heap, tables, .. } = *view;
         let (places, startup, is_end) = (grouped.places, Startup::guess(leaked), true);
         let (suppressions, known) = (&self.none, &self.known);
-        let of = LeaksOf { name, heap, leaked, is_end, places, startup, suppressions, known };
+        let ending = self.end.ending();
+        let of = LeaksOf { name, heap, leaked, is_end, ending, places, startup, suppressions, known };
         Ok(Box::new(Leaks::new(of, tables)))
     }
 }

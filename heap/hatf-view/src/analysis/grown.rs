@@ -1,21 +1,22 @@
 //! Detection of memory growth and its cause, which is the program's blocks or other memory.
 
-use hatf_lab::history::{MostAndLast, Stretches};
+use hatf_lab::history::{Direction, MostAndLast, Stretches};
+use hatf_lab::leaks::Growth;
 use serde::Serialize;
 
 /// Minimum number of kernel samples for a verdict.
 const FEWEST: u64 = 8;
 
-/// Reciprocal of the minimum growth. Less growth (below one twentieth) is ignored.
-const LITTLE: u64 = 20;
+/// Reciprocal of the minimum growth. Less growth (below one twentieth of the peak) is ignored.
+const LITTLE: f64 = 20.0;
 
-/// Growth from the second to the last quarter of a trace's time, so that neither startup nor final frees count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// The growth of resident private pages and of live blocks over the whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Grown {
-    /// Peak of resident private bytes in the second quarter and in the last.
-    pub private: [u64; 2],
-    /// Peak of live bytes in the second quarter and in the last.
-    pub live: [u64; 2],
+    /// The growth of resident private bytes.
+    pub private: Growth,
+    /// The growth of live bytes.
+    pub live: Growth,
     /// The cause of the growth in pages.
     pub by: GrownBy,
 }
@@ -24,7 +25,7 @@ pub struct Grown {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrownBy {
-    /// None, because the pages grew by less than a twentieth.
+    /// None, because it is not certain that the pages grow by at least a twentieth of their peak.
     Nothing,
     /// The program, whose live blocks grew by at least two thirds as much as the pages.
     Program,
@@ -36,43 +37,32 @@ pub enum GrownBy {
 }
 
 impl Grown {
-    /// Compares the quarters. Returns `None` if there are too few kernel samples.
+    /// Compares both growths. Returns `None` if the run is too short or there are too few kernel samples.
     pub(super) fn new(
         live: &Stretches<MostAndLast>,
         private: &Stretches<MostAndLast>,
         duration: u64,
         samples: u64,
     ) -> Option<Self> {
-        if samples < FEWEST || duration == 0 {
+        if samples < FEWEST {
             return None;
         }
-        let quarters = |of: &Stretches<MostAndLast>| [most(of, duration, 1), most(of, duration, 3)];
-        let (live, private) = (quarters(live), quarters(private));
-        let grown = |[before, after]: [u64; 2]| after.saturating_sub(before);
-        let (pages, blocks) = (grown(private), grown(live));
-        let by = if pages.saturating_mul(LITTLE) <= private[0] {
+        let peak = private.points.iter().map(|point| point.most).max().unwrap_or(0);
+        let (live, private) = (Growth::of_curve(live, duration)?, Growth::of_curve(private, duration)?);
+        #[expect(clippy::cast_precision_loss, reason = "the threshold is not exact")]
+        let is_little = private.direction != Direction::Growing || private.total * LITTLE < peak as f64;
+        let blocks = if live.direction == Direction::Growing { live.rate } else { 0.0 };
+        let by = if is_little {
             GrownBy::Nothing
-        } else if blocks.saturating_mul(3) >= pages.saturating_mul(2) {
+        } else if blocks * 3.0 >= private.rate * 2.0 {
             GrownBy::Program
-        } else if blocks.saturating_mul(3) <= pages {
+        } else if blocks * 3.0 <= private.rate {
             GrownBy::Other
         } else {
             GrownBy::Both
         };
         Some(Self { private, live, by })
     }
-}
-
-/// Returns the maximum during one quarter of the recording (0 to 3). If the quarter begins after the last stretch,
-/// returns the last value, which stays constant from there on.
-fn most(of: &Stretches<MostAndLast>, duration: u64, quarter: u64) -> u64 {
-    let at = |quarter: u64| {
-        let time = u128::from(duration) * u128::from(quarter) / 4;
-        usize::try_from(time / u128::from(of.step.max(1))).unwrap_or(usize::MAX)
-    };
-    let (from, to) = (at(quarter), at(quarter + 1));
-    let inside = of.points.iter().take(to.saturating_add(1)).skip(from).map(|point| point.most).max();
-    inside.or_else(|| of.points.last().map(|point| point.last)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -90,6 +80,9 @@ mod tests {
         let flat = of(|_| 1000);
         let grows = of(|time| 1000 + 10 * time);
         let torn_down = of(|time| if time < 98 { 1000 + 10 * time } else { 0 });
+        // A temporary peak of live blocks, whose pages the allocator keeps.
+        let peak = of(|time| if (60..80).contains(&time) { 3000 } else { 1000 });
+        let pages_of_peak = of(|time| if time < 60 { 1000 } else { 3000 });
         for (live, private, by) in [
             (&flat, &flat, GrownBy::Nothing),
             (&grows, &grows, GrownBy::Program),
@@ -97,13 +90,14 @@ mod tests {
             (&flat, &grows, GrownBy::Other),
             (&of(|time| 1000 + 5 * time), &grows, GrownBy::Both),
             (&grows, &flat, GrownBy::Nothing),
+            (&peak, &pages_of_peak, GrownBy::Nothing),
             // The memory grows only at the start.
             (&flat, &of(|time| 1000 * time.min(20)), GrownBy::Nothing),
         ] {
             assert_eq!(Grown::new(live, private, 100, 8).map(|grown| grown.by), Some(by));
         }
         let grown = Grown::new(&flat, &grows, 100, 8).unwrap();
-        assert_eq!((grown.private, grown.live), ([1500, 1990], [1000, 1000]));
+        assert_eq!((grown.private.total.round(), grown.live.total), (1000.0, 0.0));
         assert_eq!(Grown::new(&flat, &grows, 100, 7), None);
         assert_eq!(Grown::new(&flat, &Stretches::new(1), 0, 8), None);
         assert_eq!(Grown::new(&flat, &Stretches::new(1), 100, 8).map(|grown| grown.by), Some(GrownBy::Nothing));

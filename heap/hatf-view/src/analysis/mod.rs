@@ -22,6 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod ending;
 mod glance;
 mod grown;
 mod pages;
@@ -31,6 +32,7 @@ mod sites;
 mod threads;
 mod usable;
 
+pub use ending::{EndObserver, Ending, FailedRequest};
 pub use glance::Glance;
 pub use grown::{Grown, GrownBy};
 pub use pages::{Following as PageFollower, Level, PageCalls, PagesReport};
@@ -86,6 +88,7 @@ pub struct ReportBuilder {
     off: Option<Off>,
     /// The time at which recording stopped, if it is off.
     off_since: Option<u64>,
+    end: EndObserver,
     comments: Vec<String>,
     /// The latest time so far. The last timestamp may be earlier, because the clocks of threads differ slightly.
     now: u64,
@@ -115,6 +118,9 @@ impl ReportBuilder {
         let mut still_live = self.left.clone();
         heap.objects.live().for_each(|object| still_live.add(&object));
         Report {
+            ending: self.end.ending(),
+            is_complete: self.end.is_complete(),
+            last_failed: self.end.last_failed(),
             comments: self.comments.clone(),
             totals: self.totals(heap),
             calls: self.calls.clone(),
@@ -321,7 +327,10 @@ impl Observer for ReportBuilder {
                     self.usable.began(call);
                 }
             }
-            _ => self.other(event, heap),
+            _ => {
+                self.end.record(event, heap)?;
+                self.other(event, heap);
+            }
         }
         let (bytes, blocks) = (self.live_bytes(heap), heap.objects.live_count());
         if self.peak.note(bytes, blocks, self.now, self.totals.records) {
@@ -342,6 +351,7 @@ impl Observer for ReportBuilder {
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) {
+        self.end.user_metadata(user_metadata);
         self.sizes_only |= has_sizes_only(user_metadata);
         user_metadata_lines(user_metadata).iter().for_each(|line| self.comment(line));
     }

@@ -5,11 +5,21 @@ use hatf_lab::statistics::Histogram;
 use hatf_lab::{Contradictions, Object};
 use serde::Serialize;
 
-use super::{MarkReport, PagesReport, PhaseReport, SitesReport, ThreadReport, Timeline, UsableReport};
+use super::{
+    Ending, FailedRequest, MarkReport, PagesReport, PhaseReport, SitesReport, ThreadReport, Timeline, UsableReport,
+};
 
 /// The analysis of a program's heap. Times are nanoseconds since the start of the trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
+    /// The way in which the program ended.
+    pub ending: Ending,
+    /// Whether the program exited and the trace contains all events up to then. Otherwise, blocks that are live at the
+    /// end may not be leaks.
+    pub is_complete: bool,
+    /// The last call that failed to allocate memory, if any failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_failed: Option<FailedRequest>,
     /// The first comments of the trace.
     pub comments: Vec<String>,
     /// The totals.
@@ -37,7 +47,7 @@ pub struct Report {
     /// The number of marks and phases omitted from both lists because there are too many names, or because too many
     /// phases were in progress at the same time.
     pub marks_and_phases_left_out: u64,
-    /// The blocks that were never freed.
+    /// The blocks that are live at the end.
     pub still_live: StillLive,
     /// Live bytes over time.
     pub timeline: Timeline,

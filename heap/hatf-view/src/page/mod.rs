@@ -11,7 +11,8 @@
 //! use hatf_trace::{Event, EventSink};
 //! use hatf_view::analysis::ReportBuilder;
 //! use hatf_view::calls::{Folding, GroupBy, Groups, Places};
-//! use hatf_view::page::{Collected, HeapPage, Side, sentences};
+//! use hatf_view::page::{Collected, HeapPage, Side};
+//! use hatf_view::verdict::Facts;
 //! use metatf_page::Report;
 //!
 //! let mut tracker = HeapTracker::new((ReportBuilder::new(), Collected::new()));
@@ -22,8 +23,10 @@
 //!
 //! let places = Places::new(&heap.stacks, &Folding::default(), GroupBy::Function);
 //! let groups = Groups::new(&places, &counts);
-//! let sides = &[Side { recorded: &recorded, places: &places, groups: &groups }];
-//! let sentences = sentences(&report, &places, &groups, &counts);
+//! let (places, groups) = (&places, &groups);
+//! let sides = &[Side { recorded: &recorded, places, groups }];
+//! let facts = Facts { report: &report, places, groups, counts: &counts, timeline: recorded.timeline() };
+//! let sentences = facts.sentences();
 //! assert_eq!(sentences[0].text, "At most 64 B were live.");
 //! let (title, below) = ("a trace", &report.page());
 //! let page = HeapPage { title, sides, sentences, has_functions: false, below, threads: 1 };
@@ -36,7 +39,6 @@
 mod collect;
 mod functions;
 mod grid;
-mod overview;
 mod payload;
 mod tree;
 
@@ -47,9 +49,9 @@ use metatf_page::{Block, Page, html_blocks};
 use serde::Serialize;
 
 pub use collect::{Collected, Recorded, Summed};
-pub use overview::{Sentence, of_changes, sentences};
 
 use crate::calls::{Groups, Places};
+use crate::verdict::Sentence;
 use functions::Functions;
 use payload::Payload;
 use tree::Tree;

@@ -9,7 +9,9 @@ use serde::{Serialize, Serializer};
 use super::SiteTables;
 use super::site_tables::title;
 use super::sites::{FrameReport, frames, stack};
-use crate::compare::{Comparison, Matching, SiteStacks};
+use crate::analysis::Ending;
+use crate::compare::{Comparison, Matching, SiteStacks, Summary};
+use crate::verdict::ending;
 
 /// The differences between two traces.
 ///
@@ -66,6 +68,7 @@ impl Serialize for Difference<'_> {
 impl Report for Difference<'_> {
     fn page(&self) -> Page {
         let mut page = Page::new(self.title.clone());
+        self.endings().into_iter().for_each(|text| page.note(text));
         self.verdicts().into_iter().for_each(|(_, verdict)| page.push(verdict));
         totals(self.comparison, &mut page);
         self.measures.iter().for_each(|measure| self.measure(*measure, &mut page));
@@ -77,6 +80,19 @@ impl Report for Difference<'_> {
 }
 
 impl Difference<'_> {
+    /// Describes how both programs ended, unless both exited with status 0 or nothing is known about their ends.
+    fn endings(&self) -> Vec<String> {
+        let sides = [("before", self.comparison.before), ("after", self.comparison.after)];
+        let is_usual = |ending| matches!(ending, Ending::Unknown | Ending::Exited { status: 0 });
+        if sides.iter().all(|(_, side)| is_usual(side.ending)) {
+            return Vec::new();
+        }
+        let text = |(name, side): &(&str, &Summary)| {
+            Some(format!("{name}: {}", ending(side.ending, side.duration, Some(side.all.leaked.bytes))?))
+        };
+        sides.iter().filter_map(text).collect()
+    }
+
     /// Describes each measure that changed, with the function that contributed the most to the change.
     #[must_use]
     pub fn verdicts(&self) -> Vec<(Measure, Note)> {
@@ -224,7 +240,7 @@ fn totals(comparison: &Comparison<'_>, page: &mut Page) {
     let named = [
         ("allocated", Measure::Allocated),
         ("live at the peak", Measure::Peak),
-        ("leaked", Measure::Leaked),
+        ("live at the end", Measure::Leaked),
         ("temporary", Measure::Temporary),
         ("short-lived", Measure::Short),
     ];

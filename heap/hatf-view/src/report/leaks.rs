@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use hatf_lab::history::{Direction, Place};
-use hatf_lab::leaks::{GroupLeak, Growth, Leaked};
+use hatf_lab::leaks::{GroupLeak, Growth, Leaked, assumed_startup};
 use hatf_lab::sites::{Amount, Counts, Measure};
 use hatf_lab::{Heap, Totals};
 use metatf_page::{Chart, Column, Note, Page, Report, Series, Shape, Table, Unit, Value, units};
@@ -12,8 +12,10 @@ use serde::Serialize;
 
 use super::groups::{Grouped, Key};
 use super::site_tables::{NOT_KNOWN, SiteTables};
+use crate::analysis::Ending;
 use crate::calls::{Groups, Places, title};
 use crate::suppress::{Entry, Frame, Suppression, Suppressions};
+use crate::verdict::{GrowingFunction, ending, function_name, growth};
 
 /// Maximum number of functions named in the introduction.
 const NAMED: usize = 3;
@@ -35,6 +37,8 @@ pub struct LeaksOf<'s> {
     pub leaked: &'s Leaked,
     /// Whether the chosen time is the end of the trace.
     pub is_end: bool,
+    /// The way in which the program ended.
+    pub ending: Ending,
     /// The functions that hold the blocks.
     pub places: &'s Places<'s>,
     /// Extent of the startup.
@@ -59,7 +63,7 @@ impl Startup {
     /// Assumes that the startup is the first 5% of events.
     #[must_use]
     pub fn guess(leaked: &Leaked) -> Self {
-        Self { end: Place { tick: leaked.at.tick / 20, ..Place::default() }, is_guess: true }
+        Self { end: Place { tick: assumed_startup(leaked.at.tick), ..Place::default() }, is_guess: true }
     }
 }
 
@@ -82,7 +86,8 @@ impl Startup {
 /// let (heap, leaked, none) = (&heap, &leaks.report(&heap), &Suppressions::default());
 /// let places = &Places::new(&heap.stacks, &Folding::default(), GroupBy::Function);
 /// let (startup, suppressions, known) = (Startup::guess(leaked), none, none);
-/// let of = LeaksOf { name: "a trace", heap, leaked, is_end: true, places, startup, suppressions, known };
+/// let (name, is_end, ending) = ("a trace", true, hatf_view::analysis::Ending::Unknown);
+/// let of = LeaksOf { name, heap, leaked, is_end, ending, places, startup, suppressions, known };
 /// let left = Leaks::new(of, SiteTables::default()).left();
 /// assert_eq!((left.blocks, left.bytes), (1, 32));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -110,6 +115,13 @@ pub struct Leaks<'s> {
     suppressions: Vec<Suppressed<'s>>,
     #[serde(skip)]
     is_end: bool,
+    ending: Ending,
+    /// The last time in the trace.
+    #[serde(skip)]
+    end: u64,
+    /// The peak of live bytes.
+    #[serde(skip)]
+    peak: u64,
     #[serde(skip)]
     has_times: bool,
     #[serde(skip)]
@@ -131,6 +143,9 @@ struct GroupReport<'s> {
     leak: GroupLeak,
     #[serde(skip)]
     name: String,
+    /// The name of the function in a sentence.
+    #[serde(skip)]
+    in_sentence: String,
     #[serde(skip)]
     cell: Value,
 }
@@ -170,7 +185,7 @@ impl<'s> Leaks<'s> {
     /// Builds the report, with tables formatted as specified.
     #[must_use]
     pub fn new(of: LeaksOf<'s>, tables: SiteTables) -> Self {
-        let LeaksOf { name, heap, leaked, is_end, places, startup, suppressions, known } = of;
+        let LeaksOf { name, heap, leaked, is_end, ending, places, startup, suppressions, known } = of;
         let mut used: Vec<_> = suppressions.list().iter().map(Suppressed::of).collect();
         let mut of_known: Vec<_> = known.list().iter().map(Suppressed::of).collect();
         let (mut live, mut suppressed, mut is_known) = (Amount::default(), Amount::default(), Amount::default());
@@ -218,6 +233,8 @@ impl<'s> Leaks<'s> {
                 key: places.keys().get(number as usize).map(Key::of),
                 leak,
                 name: name_of(places, number),
+                in_sentence: function_name(places, &groups, number, Measure::Leaked)
+                    .unwrap_or_else(|| NOT_KNOWN.to_owned()),
                 cell: grouped.cell(known, group, Measure::Leaked, tables),
             }
         };
@@ -237,6 +254,9 @@ impl<'s> Leaks<'s> {
             known_to_stay: of_known.into_iter().filter(|known| known.stacks > 0).collect(),
             suppressions: used,
             is_end,
+            ending,
+            end: leaked.end,
+            peak: heap.totals().max_bytes,
             has_times: leaked.has_times,
             drawn,
             sites,
@@ -286,6 +306,9 @@ impl<'s> Leaks<'s> {
     fn verdict(&self, page: &mut Page) {
         let amount = |amount: Amount| [Value::Bytes(amount.bytes), Value::Count(amount.blocks)];
         let Place { tick, time, .. } = self.at;
+        if self.is_end {
+            ending(self.ending, self.end, Some(self.live.bytes)).into_iter().for_each(|text| page.note(text));
+        }
         page.push(if self.is_end {
             Note::new("{} in {} blocks are live at the end").with(amount(self.live))
         } else {
@@ -327,6 +350,13 @@ impl<'s> Leaks<'s> {
             page.note("growth unknown: too few events after the startup");
             return;
         };
+        let known = self.groups.iter().filter(|group| group.key.is_some());
+        let function = |group: &GroupReport<'_>| {
+            Some(GrowingFunction { name: group.in_sentence.clone(), growth: group.leak.growth? })
+        };
+        let functions = (self.places.stacks().count() > 1).then(|| known.filter_map(function).collect());
+        let text = growth("Their memory", Some(all), functions, self.has_times, self.peak);
+        text.into_iter().for_each(|text| page.note(text));
         let grows = |group: &&GroupReport<'_>| is_growing(&group.leak);
         let growing: Vec<_> = self.groups.iter().filter(grows).collect();
         let named = growing.iter().take(NAMED).map(|group| {

@@ -196,21 +196,19 @@ fn pages(pages: &PagesReport, report: &Report, page: &mut Page) {
 
 /// Describes whether and why memory grows.
 fn grown(Grown { private, live, by }: Grown) -> Note {
-    let grown = |[before, after]: [u64; 2]| Value::Bytes(after.saturating_sub(before));
-    let (pages, blocks) = (grown(private), grown(live));
+    let [pages, blocks] = [private, live].map(|growth| Value::Bytes(growth.rounded_rate()));
     match by {
-        GrownBy::Nothing => Note::new("private pages do not grow: {} in the second quarter of the run, {} in the last")
-            .with(private.map(Value::Bytes)),
+        GrownBy::Nothing => Note::new("private pages do not keep growing"),
         GrownBy::Program => Note::new(
-            "private pages grow by {} from the second quarter of the run to the last. The program causes the growth: its live blocks grow by {} (see hatf leaks)",
+            "private pages grow by {}/s. The program causes the growth: its live blocks grow by {}/s (see hatf leaks)",
         )
         .with([pages, blocks]),
         GrownBy::Other => Note::new(
-            "private pages grow by {} from the second quarter of the run to the last. The program does not cause the growth: its live blocks grow by {}. Either the allocator keeps pages (see hatf fragmentation), or other code maps memory (see hatf record --pages)",
+            "private pages grow by {}/s, but the program's live blocks do not keep growing as fast. Either the allocator keeps pages (see hatf fragmentation), or other code maps memory (see hatf record --pages)",
         )
-        .with([pages, blocks]),
+        .with([pages]),
         GrownBy::Both => Note::new(
-            "private pages grow by {} from the second quarter of the run to the last. Live blocks account for {} (see hatf leaks); pages that the allocator keeps or other code maps account for the rest (see hatf fragmentation)",
+            "private pages grow by {}/s. Live blocks account for {}/s (see hatf leaks); pages that the allocator keeps or other code maps account for the rest (see hatf fragmentation)",
         )
         .with([pages, blocks]),
     }

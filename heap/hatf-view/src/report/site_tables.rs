@@ -34,7 +34,7 @@ pub(super) const NOT_KNOWN: &str = "unknown stack";
 pub(super) fn title(measure: Measure) -> &'static str {
     match measure {
         Measure::Peak => "LIVE AT THE PEAK",
-        Measure::Leaked => "LEAKED (live at the end)",
+        Measure::Leaked => "LIVE AT THE END",
         Measure::Allocated => "ALLOCATED",
         Measure::Temporary => "TEMPORARY (freed by the next event)",
         Measure::Short => "SHORT (freed within 1 ms and 64 KiB of allocations)",

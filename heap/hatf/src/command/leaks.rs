@@ -8,6 +8,7 @@ use hatf_lab::leaks::{Leaked, Leaks as Collecting};
 use hatf_lab::sites::Limit;
 use hatf_lab::{Heap, HeapTracker, Until};
 use hatf_trace::{Error, Result};
+use hatf_view::analysis::{EndObserver, Ending};
 use hatf_view::calls::{GroupBy, Places};
 use hatf_view::report::{Leaks as LeaksReport, LeaksOf, Startup};
 use hatf_view::suppress::{SuppressionForm, Suppressions, write};
@@ -112,7 +113,7 @@ fn limit(text: &str) -> std::result::Result<Limit, String> {
 pub(crate) fn run(options: &Leaks) -> Result<u8> {
     let mut suppressions = Suppressions::default();
     options.suppressions.iter().try_for_each(|path| suppressions.read(path))?;
-    let Read { mut heap, leaked, startup } = read(options)?;
+    let Read { mut heap, leaked, startup, ending } = read(options)?;
     let sites = leaked.sites();
     let weight = |site: u64| sites.get(&site).map_or(0, |amount| amount.bytes);
     let shown = Some((sites.keys().copied().collect(), options.tables.depth));
@@ -125,6 +126,7 @@ pub(crate) fn run(options: &Leaks) -> Result<u8> {
         heap: &heap,
         leaked: &leaked,
         is_end: options.at == Point::End,
+        ending,
         places: &places,
         startup,
         suppressions: &suppressions,
@@ -158,6 +160,7 @@ struct Read {
     heap: Heap,
     leaked: Leaked,
     startup: Startup,
+    ending: Ending,
 }
 
 /// Reads the trace up to the chosen time.
@@ -178,9 +181,9 @@ fn read(options: &Leaks) -> Result<Read> {
     let kept = options.startup.as_ref().map(|_| Kept::new(startup, Point::End));
     // Stop after the first event at the earliest, even if the chosen time is before it.
     let until = at.map(|tick| Until::new(tick.max(1)));
-    let mut tracker = HeapTracker::new((Collecting::new(), (kept, until)));
+    let mut tracker = HeapTracker::new(((Collecting::new(), EndObserver::new()), (kept, until)));
     let read = source.read(&mut tracker);
-    let (heap, (leaks, (kept, until))) = tracker.into_parts();
+    let (heap, ((leaks, end), (kept, until))) = tracker.into_parts();
     // Ignore the error by which the reader reports an early stop.
     if !until.is_some_and(|until| until.reached()) {
         read?;
@@ -193,7 +196,7 @@ fn read(options: &Leaks) -> Result<Read> {
         }
         None => Startup::guess(&leaked),
     };
-    Ok(Read { heap, leaked, startup })
+    Ok(Read { heap, leaked, startup, ending: end.ending() })
 }
 
 fn about(source: &Source, error: &hatf_lab::Error) -> Error {

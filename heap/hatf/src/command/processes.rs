@@ -211,6 +211,26 @@ pub(crate) fn run(options: &Processes) -> Result<u8> {
     Ok(failed.into())
 }
 
+/// A process of a recording and its peak of live bytes.
+pub(super) struct PeakOfProcess {
+    pub(super) number: u64,
+    pub(super) command: String,
+    pub(super) trace: PathBuf,
+    pub(super) bytes: u64,
+}
+
+/// Returns the processes in a directory whose traces can be read.
+pub(super) fn peaks(folder: &Path) -> Result<Vec<PeakOfProcess>> {
+    let peak = |listed: Listed| {
+        let trace = folder.join(&listed.trace);
+        let (counted, told) = count(trace.clone(), None).ok()?;
+        let command = if listed.command.is_empty() { told.command } else { listed.command };
+        let bytes = counted.peak.unwrap_or_default().bytes;
+        Some(PeakOfProcess { number: listed.number, command: command.join(" "), trace, bytes })
+    };
+    Ok(list(folder)?.into_iter().filter_map(peak).collect())
+}
+
 /// Reads the process list of a directory.
 fn list(folder: &Path) -> Result<Vec<Listed>> {
     let path = folder.join(LIST);

@@ -5,13 +5,15 @@ use std::path::Path;
 use clap::builder::TypedValueParser;
 use hatf_host::record::Spooled;
 use hatf_lab::HeapTracker;
+use hatf_lab::history::Moments;
 use hatf_lab::sites::Measure;
 use hatf_trace::{Error, Result};
 use hatf_view::analyses::{ANALYSES, Analysis, Answer, Together, View};
-use hatf_view::analysis::{Report, ReportBuilder};
-use hatf_view::calls::{GroupBy, Groups, Places};
-use hatf_view::page::{Collected, HeapPage, Side, sentences};
+use hatf_view::analysis::ReportBuilder;
+use hatf_view::calls::{Folding, GroupBy, Groups, Places};
+use hatf_view::page::{Collected, HeapPage, Side};
 use hatf_view::report::Grouped;
+use hatf_view::verdict::{Facts, Summary};
 use metatf_cli::{OutputFile, open_trace};
 use metatf_page::{Form, Page, Report as Paged, render};
 use serde::ser::SerializeMap as _;
@@ -30,14 +32,14 @@ pub(crate) fn with() -> impl TypedValueParser<Value = &'static Analysis> {
 
 /// The report, and the results of other analyses by name.
 struct Reports<'h> {
-    report: &'h Report,
+    summary: Summary,
     answers: Vec<(&'static str, Box<dyn Answer + 'h>)>,
 }
 
 impl Serialize for Reports<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1 + self.answers.len()))?;
-        map.serialize_entry("report", self.report)?;
+        map.serialize_entry("report", &self.summary)?;
         self.answers.iter().try_for_each(|(name, answer)| map.serialize_entry(name, answer))?;
         map.end()
     }
@@ -45,17 +47,29 @@ impl Serialize for Reports<'_> {
 
 impl Paged for Reports<'_> {
     fn page(&self) -> Page {
-        let mut page = self.report.page();
+        let mut page = self.summary.page();
         self.answers.iter().for_each(|(_, answer)| answer.describe(&mut page));
+        page
+    }
+}
+
+impl Reports<'_> {
+    /// Returns the content of the HTML report below its chart. The sentences are above the chart.
+    fn below(&self) -> Page {
+        let mut page = self.summary.report.page();
+        self.answers.iter().for_each(|(_, answer)| {
+            answer.describe(&mut page);
+            answer.describe_in_html(&mut page);
+        });
         page
     }
 }
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     if options.with.is_empty() && options.html.is_none() {
-        let report = analyse(&options.source, &options.symbols)?;
-        draw(options, &report)?;
-        show(&report, &options.output)?;
+        let summary = analyse(&options.source, &options.symbols, &options.folded.folding())?;
+        draw(options, &summary)?;
+        show(&summary, &options.output)?;
         return Ok(0);
     }
     let source = &options.source;
@@ -68,13 +82,15 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     if collected.is_some() && !analyses.is_empty() {
         source.reread()?;
     }
-    let mut tracker = HeapTracker::new((ReportBuilder::new(), (collected, running)));
+    // The data of the HTML report include the moments.
+    let moments = collected.is_none().then(Moments::new);
+    let mut tracker = HeapTracker::new((ReportBuilder::new(), ((collected, moments), running)));
     if analyses.iter().all(|analysis| analysis.traits.sizes_only) {
         tracker = tracker.with_sizes_only();
     }
     let read = source.read(&mut tracker);
     warn_of_spool(&source.trace);
-    let (mut heap, (report, (collected, Together(mut running)))) = tracker.into_parts();
+    let (mut heap, (report, ((collected, moments), Together(mut running)))) = tracker.into_parts();
     if let Err(error) = read {
         return Err(running.into_iter().fold(error, |error, running| running.cause(error)));
     }
@@ -86,45 +102,47 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let shown = if collected.is_some() { None } else { shown.map(|(running, _)| running.shown(&view)).collect() };
     let shown: Option<Vec<Vec<u64>>> = shown;
     let shown = shown.map(|sites| (sites.concat(), tables.depth));
-    let by_function = collected.is_some() || analyses.iter().any(|analysis| analysis.traits.functions);
     let (summed, named) = source.both(
-        || collected.map(|collected| collected.sum_up(&heap.objects)).transpose(),
+        || {
+            let timeline = moments.map(|moments| moments.timeline(&heap.objects)).unwrap_or_default();
+            (collected.map(|collected| collected.sum_up(&heap.objects)).transpose(), timeline)
+        },
         || options.symbols.name(&source.trace, &mut heap.stacks, shown, allocated(&counts)),
     )?;
-    let (summed, ()) = (summed?, named?);
-    let ((report, mut recorded), functions) = source.both(
+    let ((summed, timeline), ()) = (summed, named?);
+    let summed = summed?;
+    let ((report, mut recorded), (groups, places)) = source.both(
         || {
             let report = report.report(&heap);
             let recorded = summed.map(|summed| summed.recorded(name.clone(), &heap, &report, counts.clone()));
             (report, recorded)
         },
         || {
-            by_function
-                .then(|| Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function))
-                .map(|places| (Groups::new(&places, &counts), places))
+            let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
+            (Groups::new(&places, &counts), places)
         },
     )?;
     running.iter_mut().try_for_each(|running| running.end(&heap))?;
-    let functions = functions.as_ref();
-    let grouped = functions.map(|(groups, places)| Grouped { places, groups, inclusive: false });
-    let view = View { tables, counts: &counts, functions: grouped, ..View::new(&name, &heap) };
+    let (places, groups) = (&places, &groups);
+    let functions = Some(Grouped { places, groups, inclusive: false });
+    let view = View { tables, counts: &counts, functions, ..View::new(&name, &heap) };
+    let timeline = recorded.as_ref().map_or(&timeline, |recorded| recorded.timeline());
+    let sentences = Facts { report: &report, places, groups, counts: &counts, timeline }.sentences();
     let answers = running.iter().zip(&analyses).map(|(running, analysis)| Ok((analysis.name, running.answer(&view)?)));
-    let reports = Reports { report: &report, answers: answers.collect::<Result<_>>()? };
+    let reports = Reports { summary: Summary { sentences, report }, answers: answers.collect::<Result<_>>()? };
     draw(options, &reports)?;
-    if let (Some(path), Some(recorded), Some((groups, places))) = (&options.html, &mut recorded, functions) {
+    if let (Some(path), Some(recorded)) = (&options.html, &mut recorded) {
         for running in &running {
             for (name, moment) in running.moments(&view, &mut |sink| source.read(sink))? {
                 recorded.add_pages(&name, &moment);
             }
         }
-        let sentences = sentences(&report, places, groups, &counts);
-        let (sides, mut below) = (&[Side { recorded, places, groups }], reports.page());
-        reports.answers.iter().for_each(|(_, answer)| answer.describe_in_html(&mut below));
-        let (below, threads) = (&below, source.threads());
+        let (sides, below, threads) = (&[Side { recorded, places, groups }], &reports.below(), source.threads());
+        let sentences = reports.summary.sentences.clone();
         write_page(path, &HeapPage { title: &name, sides, sentences, has_functions: true, below, threads })?;
     }
     if analyses.is_empty() {
-        show(&report, &options.output)?;
+        show(&reports.summary, &options.output)?;
     } else {
         show(&reports, &options.output)?;
     }
@@ -137,18 +155,18 @@ const ROWS: usize = 5;
 const DEPTH: usize = 3;
 
 /// Analyses a trace.
-pub(crate) fn analyse(source: &Source, symbols: &Symbols) -> Result<Report> {
-    let mut tracker = HeapTracker::new(ReportBuilder::new()).with_sizes_only();
+pub(crate) fn analyse(source: &Source, symbols: &Symbols, folding: &Folding) -> Result<Summary> {
+    let mut tracker = HeapTracker::new((ReportBuilder::new(), Moments::new())).with_sizes_only();
     let read = source.read(&mut tracker);
     warn_of_spool(&source.trace);
     read?;
-    let (mut heap, analysis) = tracker.into_parts();
+    let (mut heap, (analysis, moments)) = tracker.into_parts();
     if heap.stacks.have_places() {
         let counts = analysis.site_counts();
         let shown = sites::shown(&counts, &Measure::ALL, false, Tables { rows: ROWS, depth: DEPTH });
         symbols.name(&source.trace, &mut heap.stacks, shown, allocated(&counts))?;
     }
-    Ok(analysis.report(&heap))
+    Ok(Summary::new(&analysis, &heap, &moments.timeline(&heap.objects), folding))
 }
 
 /// Prints the location of the events not yet in the trace if recording is still in progress or was interrupted. If the

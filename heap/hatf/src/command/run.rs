@@ -10,14 +10,16 @@ use hatf_lab::sites::{Counts, Measure};
 use hatf_trace::{Error, Result};
 use hatf_view::analysis::ReportBuilder;
 use hatf_view::calls::{GroupBy, Groups, Places};
-use hatf_view::page::{Collected, HeapPage, Side, sentences};
+use hatf_view::page::{Collected, HeapPage, Side};
 use hatf_view::report::Grouped;
+use hatf_view::verdict::Facts;
 use metatf_cli::{Style, print_into, stderr};
 use metatf_page::{Note, Page, Report, Value};
 use serde::Serialize;
 
 use super::lab::{Source, Tables};
 use super::record::options::PythonBlocks;
+use super::processes::peaks;
 use super::record::processes::folder_of;
 use super::record::summary::hides_its_objects;
 use super::record::trace_output::free_name;
@@ -30,7 +32,7 @@ use super::{Cli, Command, print_message, record};
 ///
 /// The recording includes the call stack of each allocation, with Python functions if the program is Python. Python
 /// places small objects in arenas, each of which is recorded as one block; `--python=objects` records each object,
-/// which takes several times as long. If the program starts other processes, the process with the largest trace is
+/// which takes several times as long. If the program starts other processes, the process with the highest peak is
 /// shown. The exit status is that of the program.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -88,23 +90,34 @@ pub(crate) fn run(options: &Run) -> Result<u8> {
     if !trace.is_file() {
         return Ok(status);
     }
-    let shown = largest(&trace);
-    show(options, &shown, has_arenas)?;
+    let (shown, process) = largest(&trace);
+    show(options, &shown, process, has_arenas)?;
     Ok(status)
 }
 
-/// Returns the largest trace of a recording. The recorded program may be a launcher whose trace is small, because
-/// another program does the work.
-fn largest(trace: &Path) -> PathBuf {
-    let size = |path: &PathBuf| path.metadata().map_or(0, |about| about.len());
-    let others = std::fs::read_dir(folder_of(trace)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let others = others.filter(|path| path.extension().is_some_and(|ending| ending == "mtf"));
-    let largest = others.max_by_key(size).filter(|other| size(other) > size(&trace.to_owned()));
-    largest.unwrap_or_else(|| trace.to_owned())
+/// Returns the trace of the process with the highest peak, and a sentence about this process if there are others. The
+/// recorded program may be a launcher that allocates little, because another program does the work.
+fn largest(trace: &Path) -> (PathBuf, Option<String>) {
+    let folder = folder_of(trace);
+    let processes = if folder.is_dir() { peaks(&folder).unwrap_or_default() } else { Vec::new() };
+    let highest = processes.iter().max_by_key(|process| (process.bytes, std::cmp::Reverse(process.number)));
+    let Some(highest) = highest.filter(|_| processes.len() > 1) else { return (trace.to_owned(), None) };
+    let sum = processes.iter().fold(0_u64, |sum, process| sum.saturating_add(process.bytes));
+    let text = format!(
+        "{} processes were recorded; this is process {}, `{}`, whose peak is {} of {} in total.",
+        Value::Count(processes.len() as u64),
+        highest.number,
+        highest.command,
+        Value::Bytes(highest.bytes),
+        Value::Bytes(sum)
+    );
+    // The list names the program's own trace relative to its directory.
+    let is_own = highest.trace.parent() != Some(&folder);
+    (if is_own { trace.to_owned() } else { highest.trace.clone() }, Some(text))
 }
 
 /// Prints the tables and writes the HTML report. `has_arenas` states that arenas contain Python's small objects.
-fn show(options: &Run, trace: &Path, has_arenas: bool) -> Result<()> {
+fn show(options: &Run, trace: &Path, process: Option<String>, has_arenas: bool) -> Result<()> {
     let source = Source::new(trace.to_owned(), None, None);
     let mut tracker = HeapTracker::new((ReportBuilder::new(), Collected::new()));
     source.read(&mut tracker)?;
@@ -134,7 +147,9 @@ fn show(options: &Run, trace: &Path, has_arenas: bool) -> Result<()> {
         },
     )?;
     let page = trace.with_extension("html");
-    let (sentences, below) = (sentences(&report, &places, &groups, &counts), &report.page());
+    let facts =
+        Facts { report: &report, places: &places, groups: &groups, counts: &counts, timeline: recorded.timeline() };
+    let (sentences, below) = (facts.sentences(), &report.page());
     let sides = &[Side { recorded: &recorded, places: &places, groups: &groups }];
     let said = sentences.clone();
     let threads = source.threads();
@@ -143,6 +158,7 @@ fn show(options: &Run, trace: &Path, has_arenas: bool) -> Result<()> {
     let mut total = Counts::default();
     counts.iter().for_each(|site| total.add(site));
     let mut screen = Page::new(options.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "));
+    process.into_iter().for_each(|process| screen.note(process));
     said.into_iter().for_each(|sentence| screen.note(sentence.text));
     let grouped = Grouped { places: &places, groups: &groups, inclusive: false };
     let tables = Tables { rows: ROWS, ..Tables::default() }.by(false);
@@ -177,13 +193,17 @@ fn show(options: &Run, trace: &Path, has_arenas: bool) -> Result<()> {
 fn next(total: &Counts, groups: &Groups, trace: &str, screen: &mut Page) {
     let mut command = |command: &str, why: &str| screen.note(format!("{command}: {why}"));
     if total.leaked.bytes > total.peak.bytes / 4 {
-        command(&format!("hatf sites {trace} --by leaked"), "memory that was never freed");
+        command(&format!("hatf leaks {trace}"), "memory that is live at the end, its age and its growth");
     }
     if total.short.blocks > total.allocated.blocks / 4 {
         command(&format!("hatf churn {trace}"), "short-lived blocks, and how to avoid them");
     }
     if groups.groups.len() > ROWS {
         command(&format!("hatf sites {trace}"), "all functions; --of NAME shows a function's callers and callees");
+    }
+    if let Some(folder) = Path::new(trace).parent().filter(|folder| folder.extension() == Some(OsStr::new("processes")))
+    {
+        command(&format!("hatf processes {}", folder.display()), "all recorded processes");
     }
     command(&format!("hatf whatif {trace}"), "allocators and settings that would save memory");
 }

@@ -10,6 +10,7 @@ use hatf_trace::event::Call;
 use hatf_trace::forms;
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::{Error, Event, EventKind, EventSource as _, Item, Result};
+use hatf_view::calls::Folding;
 use metatf_cli::{OutputFile, Style, print_into, shown, stdout};
 
 use super::Tour as Options;
@@ -91,7 +92,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     let shown = path.display();
     writeln!(out, "\n2. Report on its heap:\n\n   $ hatf report {shown}\n")?;
-    print_into(&analyse(&Source::new(path.to_owned(), None, None), &Symbols::default())?, out)?;
+    print_into(&analyse(&Source::new(path.to_owned(), None, None), &Symbols::default(), &Folding::default())?, out)?;
     writeln!(out, "\n3. The first records of the trace:\n")?;
     first_records(path, out)?;
     writeln!(

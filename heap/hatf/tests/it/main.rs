@@ -50,6 +50,7 @@ mod sizes;
 mod stacks;
 mod symbols;
 mod tour;
+mod truth;
 mod valgrind;
 mod vectors;
 mod watch;

@@ -140,11 +140,11 @@ fn sizes_only() {
     assert_eq!(number(&sizes, "/peak/bytes"), 0);
     let trace = folder.path("trace.mtf");
     let shown = hatf(["report", &trace]).exits(0).prints("sizes only:");
-    for nothing in ["STILL LIVE", "PEAK", "REALLOC\n", "LEAKED"] {
+    for nothing in ["STILL LIVE", "PEAK", "REALLOC\n", "LIVE AT THE END"] {
         assert!(!shown.text().contains(nothing), "{nothing}");
     }
     let shown = hatf(["sites", &trace]).exits(0).prints("sizes only:").prints("ALLOCATED");
-    assert!(!shown.text().contains("LEAKED"));
+    assert!(!shown.text().contains("LIVE AT THE END"));
     hatf(["sites", &trace, "--format", "folded", "--by", "allocated"]).exits(0);
     hatf(["sites", &trace, "--format", "folded"]).exits(2).says("--by allocated");
     // A converted trace contains only sizes as well.

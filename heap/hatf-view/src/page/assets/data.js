@@ -4,6 +4,23 @@
 // Blocks that were never freed end after every point in time.
 const NEVER = 65535;
 
+// Formats bytes like `units::bytes` in the crate metatf-page, so that the page prints the numbers of the text report.
+function bytesText(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  let unit = 0, size = Math.round(Math.abs(bytes)) * 100;
+  while (size >= 102400 && unit + 1 < units.length) [size, unit] = [Math.floor((size + 512) / 1024), unit + 1];
+  const whole = Math.floor(size / 100), rest = size % 100;
+  const digits = unit === 0 || whole >= 100 ? "" : whole < 10 ? `.${String(rest).padStart(2, "0")}` : `.${Math.floor(rest / 10)}`;
+  return `${bytes < 0 ? "-" : ""}${whole}${digits} ${units[unit]}`;
+}
+
+// Formats a share like `units::percent` in the crate metatf-page.
+function partText(part, all) {
+  if (all === 0) return "-";
+  const tenths = Math.floor(Math.abs(part) * 1000 / Math.abs(all));
+  return `${part / all < 0 ? "-" : ""}${Math.floor(tenths / 10)}.${tenths % 10}%`;
+}
+
 // Reads the data that page/payload.rs writes. A heap has one side per trace: one, or two to compare.
 function readHeap(words, bytes) {
   let at = 0;
@@ -222,4 +239,4 @@ function tree(parent, fn, width, value) {
   return { parent, fn, width, value, callees };
 }
 
-if (typeof module === "object") module.exports = { NEVER, readHeap, ownSums, difference, inclusiveSums, functionSums, liveByFunction, calls };
+if (typeof module === "object") module.exports = { NEVER, readHeap, ownSums, difference, inclusiveSums, functionSums, liveByFunction, calls, bytesText, partText };

@@ -9,7 +9,7 @@ const NAMES = {
   kept: ["Kept", "allocated in the range, and still live at its end"],
   change: ["Change", "live at the end of the range, minus bytes live before it or at the mark"],
   allocated: ["Allocated", "allocated in the range, whether or not it was freed"],
-  leaked: ["Leaked", "allocated in the range, and never freed"],
+  leaked: ["Live at the end", "allocated in the range, and live at the end of the trace"],
   temporary: ["Temporary", "freed by the event after the allocation, in the whole trace"],
   short: ["Short", "freed within 1 ms and 64 KiB of allocations, in the whole trace; hatf churn suggests replacements"],
   copied: ["Copied", "copied by realloc to a new address, in the whole trace"],
@@ -25,13 +25,6 @@ let heap, live, picture, charts = [], boxes = [];
 
 const counted = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
-function bytesText(bytes) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let unit = 0, size = Math.abs(bytes);
-  while (size >= 1024 && unit < units.length - 1) [size, unit] = [size / 1024, unit + 1];
-  return `${bytes < 0 ? "-" : ""}${unit === 0 ? size : size.toPrecision(size < 1000 ? 3 : 4)} ${units[unit]}`;
-}
-
 function timeText(side, time) {
   if (!side.words.duration) return `event ${counted.format(time)}`;
   const units = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
@@ -46,7 +39,6 @@ const amountText = value => state.unit === "bytes" ? bytesText(value) : counted.
 const signed = (value, text) => isChange() && value > 0 ? `+${text}` : text;
 const valueText = value => signed(value, amountText(value));
 const countText = blocks => signed(blocks, counted.format(blocks));
-const partText = (part, all) => all === 0 ? "-" : `${(100 * part / all).toFixed(1)}%`;
 const nameOf = fn => fn < 0 ? heap.words.others : heap.words.functions[fn][0];
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -184,7 +176,7 @@ function freedAtOnce() {
 
 const QUESTIONS = [
   ["What holds memory at the peak?", () => atPeak()],
-  ["What is never freed?", () => follow({ measure: "leaked", at: "end" })],
+  ["What is live at the end?", () => follow({ measure: "leaked", at: "end" })],
   ["What grew in the second half?", () => chooseAt(side => ({ from: Math.floor(side.moments.length / 2), to: lastOf(side) }), { measure: "change", mark: null })],
   ["What allocates most?", () => follow({ measure: "allocated", at: "" })],
   ["What is freed immediately?", freedAtOnce],
@@ -192,7 +184,7 @@ const QUESTIONS = [
 ];
 const QUESTIONS_OF_CHANGE = [
   ["What changed at the peak?", () => atPeak()],
-  ["What is never freed, more or less?", () => follow({ measure: "leaked", at: "end" })],
+  ["What is live at the end, more or less?", () => follow({ measure: "leaked", at: "end" })],
   ["What allocates more or less?", () => follow({ measure: "allocated", at: "" })],
   ["What changed in short-lived blocks?", freedAtOnce],
 ];

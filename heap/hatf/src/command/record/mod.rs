@@ -13,10 +13,13 @@ use std::time::Duration;
 
 use hatf_host::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf_lab::HeapTracker;
+use hatf_lab::history::Moments;
 use hatf_trace::event::Tee;
 use hatf_trace::heap::HeapOptions;
 use hatf_trace::{Error, EventSink, Result};
 use hatf_view::analysis::ReportBuilder;
+use hatf_view::calls::Folding;
+use hatf_view::verdict::Summary;
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf_cli::{OutputFile, OutputFolder, Style, print_into, stderr};
 
@@ -33,6 +36,9 @@ const FAILED: u8 = 125;
 
 /// Runs the command. If the program ran, returns its exit status. If recording failed, returns [`FAILED`], which
 /// distinguishes this failure from a failure of the program.
+/// The observers for the report of `--report`.
+type Analysis = HeapTracker<(ReportBuilder, Moments)>;
+
 pub(crate) fn run(options: &Options) -> Result<u8> {
     match run_program(options) {
         Err(error @ (Error::System(..) | Error::Trace(_))) => {
@@ -44,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 }
 
 fn run_program(options: &Options) -> Result<u8> {
-    let report = || HeapTracker::new(ReportBuilder::new()).with_sizes_only();
+    let report = || HeapTracker::new((ReportBuilder::new(), Moments::new())).with_sizes_only();
     let mut analysis = options.report.then(report);
     let of_process = options.pid.map(hatf_host::record::command_of_process).transpose()?;
     let command = of_process.as_deref().unwrap_or(&options.command);
@@ -93,8 +99,11 @@ fn run_program(options: &Options) -> Result<u8> {
             (outcome, None, lost)
         }
     };
-    let printed = analysis
-        .map_or(Ok(()), |analysis| print_into(&analysis.observer().report(analysis.heap()), &mut stderr(Style::Text)));
+    let printed = analysis.map_or(Ok(()), |analysis| {
+        let (heap, (builder, moments)) = analysis.into_parts();
+        let timeline = moments.timeline(&heap.objects);
+        print_into(&Summary::new(&builder, &heap, &timeline, &Folding::default()), &mut stderr(Style::Text))
+    });
     // The program ran, so return its status and only print other failures.
     let mut code = outcome.exit_code();
     if code == 0 && outcome.recorded.images == 0 && outcome.followed == 0 {
@@ -132,7 +141,7 @@ fn run_program(options: &Options) -> Result<u8> {
 fn to_file(
     options: &Options,
     path: &Path,
-    analysis: Option<&mut HeapTracker<ReportBuilder>>,
+    analysis: Option<&mut Analysis>,
     known: Known<'_>,
 ) -> Result<(Outcome, Option<Error>, u64)> {
     let name = if is_standard_output(path) { "standard output".to_owned() } else { path.display().to_string() };
@@ -258,7 +267,7 @@ struct Into<'a> {
 fn record<'a>(
     options: &Options,
     sink: &mut dyn EventSink,
-    analysis: Option<&mut HeapTracker<ReportBuilder>>,
+    analysis: Option<&mut Analysis>,
     known: Known<'a>,
     Into { output, started, dump, processes }: Into<'a>,
 ) -> Result<Outcome> {
