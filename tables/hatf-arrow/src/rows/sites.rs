@@ -58,7 +58,7 @@ impl Row for SiteRow {
         Column {
             name: "allocated_bytes",
             unit: "byte",
-            doc: "bytes it requested",
+            doc: "bytes it requested; a realloc counts by its growth",
             of: Of::Count(|s| s.counts.allocated.bytes),
         },
         Column {
