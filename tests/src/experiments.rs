@@ -19,12 +19,13 @@ use hatf_research::regions::{Inter, Intra, Oversize, Settings, Simulation as Reg
 use hatf_research::scoped::{Names, RegionWriter, ScopeEvents, ScopeKind, contexts};
 use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
 use hatf_trace::stacks::Location;
-use hatf_view::analysis::ReportBuilder;
+use hatf_view::analysis::{Ending, ReportBuilder};
 use hatf_view::calls::{Folding, GroupBy, Groups, Places, function_pairs};
 use hatf_view::compare::{Comparison, Counting};
-use hatf_view::page::{Collected, HeapPage, Side, sentences};
+use hatf_view::page::{Collected, HeapPage, Side};
 use hatf_view::report::{Difference, Leaks as LeaksReport, LeaksOf, SiteTables, Startup};
 use hatf_view::suppress::Suppressions;
+use hatf_view::verdict::Facts;
 use metatf_page::{Flame, Form, Page, Report, Unit, render};
 
 use crate::sharing::share;
@@ -168,6 +169,7 @@ fn look(input: &[u8]) {
         heap: &heap,
         leaked: &leaked,
         is_end: true,
+        ending: Ending::Killed { signal: bytes },
         places: &places,
         startup,
         suppressions,
@@ -184,7 +186,9 @@ fn look(input: &[u8]) {
     let side = Side { recorded: &recorded, places: &places, groups: &groups };
     let sides = &[side, side];
     let sides = if bytes % 8 == 1 { &sides[..1] } else { &sides[..] };
-    let sentences = sentences(&report, &places, &groups, &counts);
+    let timeline = recorded.timeline();
+    let facts = Facts { report: &report, places: &places, groups: &groups, counts: &counts, timeline };
+    let sentences = facts.sentences();
     if bytes % 4 == 1 {
         let page = HeapPage { title: "input", sides, sentences, has_functions: bytes % 3 != 1, below, threads: 1 };
         page.write(&mut out).expect("memory takes it");

@@ -8,8 +8,9 @@ use hatf_trace::event::EventSink;
 use hatf_trace::forms::{self, Input, OpenOptions, TraceReader};
 use hatf_view::analysis::ReportBuilder;
 use hatf_view::calls::{Folding, GroupBy, Groups, Places, title};
-use hatf_view::page::{Collected, HeapPage, Side, sentences};
+use hatf_view::page::{Collected, HeapPage, Side};
 use hatf_view::report::{Grouped, SiteTables, Sites};
+use hatf_view::verdict::Facts;
 use metatf_page::Report as _;
 use serde::Serialize;
 use std::io::Cursor;
@@ -90,10 +91,11 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf_trace::Result<Made> {
     for (name, moment) in &moments {
         recorded.add_pages(name, moment);
     }
+    let (places, groups, timeline) = (&places, &groups, recorded.timeline());
     let page = HeapPage {
         title: name,
-        sides: &[Side { recorded: &recorded, places: &places, groups: &groups }],
-        sentences: sentences(&report, &places, &groups, &counts),
+        sides: &[Side { recorded: &recorded, places, groups }],
+        sentences: Facts { report: &report, places, groups, counts: &counts, timeline }.sentences(),
         has_functions: true,
         below: &below,
         threads: 1,

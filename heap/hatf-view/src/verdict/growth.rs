@@ -13,14 +13,14 @@ pub struct GrowingFunction {
     pub growth: Growth,
 }
 
-/// The share of the peak that the growth of all live memory must reach to be mentioned: a twentieth.
+/// Reciprocal of the share of the peak that growth must reach to be mentioned: a twentieth.
 const LITTLE: f64 = 20.0;
-/// The share of the peak that the growth of one function must reach to be mentioned if the whole does not grow.
-const LITTLE_OF_ONE: f64 = 100.0;
+/// The minimum duration of growth in seconds. A shorter run is mostly startup.
+const SHORTEST: f64 = 0.1;
 
 /// Describes the growth of live memory if it is certain: the 95% confidence interval is above 0, and the growth goes on
 /// in the last third of the run. If the memory as a whole does not grow, describes the function that grows most.
-/// Returns `None` if the growth is small compared to the `peak` of live bytes. `what` is the subject of the sentence about
+/// Returns `None` if the run is short or the growth is small compared to the `peak` of live bytes. `what` is the subject of the sentence about
 /// the whole, and `functions` is `None` if the trace has no stacks.
 ///
 /// The rule is that of [`Trend`](hatf_lab::history::Trend), which examines all of the run. A temporary peak is a single
@@ -37,10 +37,15 @@ pub fn growth(
     let peak = peak as f64;
     let has_functions = functions.is_some();
     let mut functions = functions.unwrap_or_default();
-    functions.retain(|function| is_growing(&function.growth) && function.growth.total * LITTLE_OF_ONE >= peak);
+    let is_growing = |growth: &Growth| growth.direction == Direction::Growing;
+    let is_notable = |growth: &Growth| {
+        let is_long = !has_times || growth.total >= growth.rate * SHORTEST;
+        is_growing(growth) && is_long && growth.total * LITTLE >= peak
+    };
+    functions.retain(|function| is_growing(&function.growth));
     functions.sort_by(|a, b| b.growth.rate.total_cmp(&a.growth.rate));
-    let Some(whole) = whole.filter(|whole| is_growing(whole) && whole.total * LITTLE >= peak) else {
-        let GrowingFunction { name, growth } = functions.into_iter().next()?;
+    let Some(whole) = whole.filter(is_notable) else {
+        let GrowingFunction { name, growth } = functions.into_iter().find(|one| is_notable(&one.growth))?;
         return Some(format!("The memory of {name} grows by {}.", rate(&growth, has_times)));
     };
     let rated = rate(&whole, has_times);
@@ -53,10 +58,6 @@ pub fn growth(
     Some(format!("{what} grows by {rated}{by}."))
 }
 
-fn is_growing(growth: &Growth) -> bool {
-    growth.direction == Direction::Growing
-}
-
 /// Formats a rate with its confidence interval.
 fn rate(growth: &Growth, has_times: bool) -> String {
     let per = if has_times { "/s" } else { " per 1,000 events" };
@@ -67,4 +68,35 @@ fn rate(growth: &Growth, has_times: bool) -> String {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the rate is positive")]
 fn bytes(rate: f64) -> u64 {
     rate.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatf_lab::history::{MostAndLast, Stretches};
+
+    /// Returns the growth of a quantity that changes by `slope` per millisecond (more precisely, per 2^20 nanoseconds).
+    fn line(slope: u64, milliseconds: u64) -> Growth {
+        let mut curve = Stretches::<MostAndLast>::new(1 << 20);
+        (0..milliseconds).for_each(|time| curve.note(time << 20, MostAndLast::from(1000 + slope * time)));
+        Growth::of_curve(&curve, milliseconds << 20).unwrap()
+    }
+
+    #[test]
+    fn only_certain_and_notable_growth_is_mentioned() {
+        let function = |slope, time| Some(vec![GrowingFunction { name: "f".to_owned(), growth: line(slope, time) }]);
+        let text = |whole, time, functions, peak| growth("Live memory", Some(line(whole, time)), functions, true, peak);
+        let grows = text(100, 500, function(90, 500), 60_000).unwrap();
+        assert!(grows.starts_with("Live memory grows by 93."), "{grows}");
+        assert!(grows.ends_with("), mostly in f."), "{grows}");
+        assert!(text(100, 500, function(30, 500), 60_000).unwrap().ends_with("), most of all in f."));
+        assert!(text(100, 500, function(0, 500), 60_000).unwrap().ends_with("no single function is certain to grow."));
+        assert!(text(100, 500, None, 60_000).unwrap().ends_with("KiB)."));
+        // The growth of one function is hidden by the rest.
+        assert!(text(0, 500, function(100, 500), 60_000).unwrap().starts_with("The memory of f grows by 93."));
+        assert_eq!(text(0, 500, function(0, 500), 60_000), None);
+        // The growth is small, and the run is short.
+        assert_eq!(text(100, 500, function(100, 500), 10_000_000), None);
+        assert_eq!(text(1000, 90, function(1000, 90), 60_000), None);
+    }
 }

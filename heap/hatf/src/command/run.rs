@@ -107,7 +107,7 @@ fn largest(trace: &Path) -> (PathBuf, Option<String>) {
         "{} processes were recorded; this is process {}, `{}`, whose peak is {} of {} in total.",
         Value::Count(processes.len() as u64),
         highest.number,
-        highest.command,
+        shortened(&highest.command),
         Value::Bytes(highest.bytes),
         Value::Bytes(sum)
     );
@@ -115,6 +115,20 @@ fn largest(trace: &Path) -> (PathBuf, Option<String>) {
     let is_own = highest.trace.parent() != Some(&folder);
     (if is_own { trace.to_owned() } else { highest.trace.clone() }, Some(text))
 }
+
+/// Returns a command without the directory of its program, shortened to [`COMMAND_MAX`] characters.
+fn shortened(command: &str) -> String {
+    let program = command.split(' ').next().unwrap_or_default().len();
+    let start = command.get(..program).and_then(|program| program.rfind('/')).map_or(0, |slash| slash + 1);
+    let command = command.get(start..).unwrap_or(command);
+    match command.char_indices().nth(COMMAND_MAX) {
+        Some((end, _)) => format!("{}..", command.get(..end).unwrap_or(command)),
+        None => command.to_owned(),
+    }
+}
+
+/// Maximum number of characters of a command in a sentence.
+const COMMAND_MAX: usize = 60;
 
 /// Prints the tables and writes the HTML report. `has_arenas` states that arenas contain Python's small objects.
 fn show(options: &Run, trace: &Path, process: Option<String>, has_arenas: bool) -> Result<()> {

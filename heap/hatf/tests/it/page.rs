@@ -411,10 +411,14 @@ fn a_program_is_run_and_shown() {
         .says("NEXT")
         .says(&format!("hatf sites {trace}"));
     assert!(std::fs::read_to_string(&page).unwrap().contains("<script id=\"numbers\""));
-    // If a shell only starts the program, the screen describes the process with the larger trace. The status is the
-    // shell's.
+    // If a shell only starts the program, the screen describes the process with the higher peak, and says so. The
+    // status is the shell's.
     let script = format!("{}; exit 3", program.display());
-    hatf(["run", "-o", &trace, "sh", "-c", &script]).exits(3).says("shop::add at ").says("shop.processes/");
+    hatf(["run", "-o", &trace, "sh", "-c", &script])
+        .exits(3)
+        .says("shop::add at ")
+        .says("shop.processes/")
+        .says("2 processes were recorded; this is process 2, `shop`, whose peak is ");
     let nothing = folder.path("nothing.mtf");
     hatf(["run", "-o", &nothing, "true"]).exits(0).says("no allocations were recorded");
     hatf(["run", "-o", &trace, "/nowhere/program"]).exits(127);
