@@ -22,7 +22,7 @@ pub fn ending(ending: Ending, duration: u64, live: Option<u64>) -> Option<String
     let with = live.map_or_else(String::new, |live| format!(", with {} live", Value::Bytes(live)));
     Some(match ending {
         Ending::Unknown => return None,
-        Ending::NotRecorded => format!("The trace ends{after}{with}, but not with the end of the program."),
+        Ending::NotRecorded => format!("The trace ends{after}{with}; it does not show how the program ended."),
         Ending::Exited { status: 0 } => format!("Exited with status 0{after}."),
         Ending::Exited { status } => format!("Exited with status {status}{after}{with}."),
         Ending::Killed { signal } => format!("Killed by {}{after}{with}.", signal_name(signal)),
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(text(Ending::Killed { signal: 31 }, 0, None), "Killed by SIGSYS.");
         assert_eq!(text(Ending::Killed { signal: 34 }, 0, None), "Killed by signal 34.");
         assert_eq!(text(Ending::Killed { signal: 0 }, 0, None), "Killed by signal 0.");
-        let cut = "The trace ends after 2.00 s, with 1 B live, but not with the end of the program.";
+        let cut = "The trace ends after 2.00 s, with 1 B live; it does not show how the program ended.";
         assert_eq!(text(Ending::NotRecorded, 2_000_000_000, Some(1)), cut);
     }
 }
