@@ -1,6 +1,8 @@
 //! The syntax tree, with source locations and names borrowed from the text. The lexer limits the depth of the tree to
 //! 32, so recursion is safe.
 
+use std::collections::HashSet;
+
 use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::nearest::near_property;
@@ -20,6 +22,8 @@ pub(crate) struct Name<'t> {
 pub(crate) struct Ast<'t> {
     pub(crate) doc: Option<String>,
     pub(crate) scopes: Vec<Scope<'t>>,
+    /// Names in the heads of definitions that could not be parsed.
+    pub(crate) unparsed: HashSet<&'t str>,
 }
 
 /// The definitions of a section or of the global scope.

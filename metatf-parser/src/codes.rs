@@ -324,6 +324,12 @@ codes! {
     DivisionByZero = "W0112", "3.2",
         "An expression should not divide by 0, because every record would be an error of the trace.",
         "r: (n: u8, data: bytes n.value / 0) { tag.value = 4; }";
+    FlagMasks = "W0113", "2",
+        "`flags` contains numbers of bits, which count from 0, not masks. A list of the bits 1, 2, 4 and so on was probably copied from a list of masks.",
+        r#"a.width = 1; a.interpretation = none; a.flags = "1 read, 2 write, 4 append";"#;
+    NeverHolds = "W0114", "3.3",
+        "An expression should not compare a field with a value, or read a bit, that does not fit in the width of the field.",
+        "r: (flags: u8, (flags.bit 8)*cpu: u16) { tag.value = 4; }";
 }
 
 impl Code {

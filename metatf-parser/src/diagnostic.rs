@@ -128,6 +128,14 @@ impl Draft {
         self
     }
 
+    /// Calls [`help`](Self::help) if there is a hint.
+    pub(crate) fn maybe_help(self, text: Option<String>) -> Draft {
+        match text {
+            Some(text) => self.help(text),
+            None => self,
+        }
+    }
+
     /// Adds a suggestion if `name`, located at `span`, is close to a known name.
     pub(crate) fn did_you_mean<'a>(self, span: Span, name: &str, known: impl IntoIterator<Item = &'a str>) -> Draft {
         match nearest(name, known) {

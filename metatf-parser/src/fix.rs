@@ -19,9 +19,10 @@ pub struct Fixed {
     pub fixed: Vec<Diagnostic>,
 }
 
-/// Applies the [suggestions](crate::Suggestion) marked as certain one by one, as long as they improve the text. A text is better
-/// if it contains fewer syntax errors, the same number of syntax errors but fewer errors, or the same number of errors
-/// but fewer warnings. Comments, layout and the order of definitions are preserved.
+/// Applies the [suggestions](crate::Suggestion) marked as certain one by one, as long as they improve the text. An edit
+/// is kept only if its diagnostic disappears, there are fewer errors (or fewer warnings and no more errors), and no other
+/// kind of error appears. A syntax error hides other errors, which may appear elsewhere after it is fixed. Comments,
+/// layout and the order of definitions are preserved.
 #[must_use]
 pub fn fix(text: &[u8]) -> Fixed {
     let (mut text, mut fixed, mut work) = (text.to_vec(), Vec::new(), 0);
@@ -32,16 +33,54 @@ pub fn fix(text: &[u8]) -> Fixed {
             let edited = suggestion.apply(&text)?;
             work += edited.len().max(1);
             let again = parse("", &edited);
-            // If the limit on diagnostics is reached, the score does not count all of them, so an equal score may hide
-            // an improvement.
-            let is_full = parsed.diagnostics.len() >= MOST_DIAGNOSTICS && score(&again) == score(&parsed);
-            (is_full || score(&again) < score(&parsed)).then(|| (diagnostic.clone(), edited, again))
+            let edit =
+                Edit { diagnostic, start: suggestion.span.start, inserted: suggestion.text.len(), text: &edited };
+            edit.improves(&parsed, &again).then(|| (diagnostic.clone(), edited, again))
         });
         let Some((diagnostic, edited, again)) = better else { break };
         fixed.push(diagnostic);
         (text, parsed) = (edited, again);
     }
     Fixed { text, fixed }
+}
+
+/// An edit that has been applied to a text.
+struct Edit<'a> {
+    diagnostic: &'a Diagnostic,
+    start: usize,
+    inserted: usize,
+    /// The edited text.
+    text: &'a [u8],
+}
+
+impl Edit<'_> {
+    /// Checks whether the edit removes its diagnostic and adds no error.
+    fn improves(&self, before: &Parsed, after: &Parsed) -> bool {
+        let same = |d: &&Diagnostic| d.code == self.diagnostic.code && d.message == self.diagnostic.message;
+        let is_full = before.diagnostics.len() >= MOST_DIAGNOSTICS;
+        // If the limit on diagnostics is reached, the score does not count all of them, so an equal score may hide an
+        // improvement.
+        let (old, new) = (score(before), score(after));
+        let is_gone = after.diagnostics.iter().filter(same).count() < before.diagnostics.iter().filter(same).count();
+        if !(new < old && is_gone || is_full && new == old) {
+            return false;
+        }
+        let is_known = |d: &Diagnostic| before.diagnostics.iter().any(|known| known.code == d.code);
+        let errors = after.diagnostics.iter().filter(|d| d.severity == Severity::Error);
+        let mut fresh = errors.filter(|d| !is_full && !is_known(d));
+        let item = self.item();
+        // A syntax error hides errors, which the edit does not cause if they are elsewhere.
+        fresh.all(|d| old.0 > 0 && !d.code.is_syntax() && !item.contains(&d.primary.span.start))
+    }
+
+    /// Returns the range of the edited items, which commas, parentheses, braces or semicolons delimit.
+    fn item(&self) -> std::ops::Range<usize> {
+        let is_mark = |byte: &u8| matches!(byte, b',' | b'(' | b')' | b';' | b'{' | b'}');
+        let end = self.start + self.inserted;
+        let before = self.text.get(..self.start).unwrap_or_default().iter().rposition(is_mark);
+        let after = self.text.get(end..).unwrap_or_default().iter().position(is_mark);
+        before.map_or(0, |at| at + 1)..after.map_or(self.text.len(), |at| end + at)
+    }
 }
 
 /// Returns the counts of syntax errors, errors and warnings, most important first. Syntax errors come first because
@@ -54,7 +93,7 @@ fn score(parsed: &Parsed) -> (usize, usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::fix;
+    use super::{fix, parse};
 
     #[test]
     fn several_mistakes() {
@@ -64,6 +103,21 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&found.text), wanted);
         assert_eq!(found.fixed.len(), 9, "{:#?}", found.fixed);
         assert!(fix(wanted.as_bytes()).fixed.is_empty());
+    }
+
+    /// A comma would turn one error into another.
+    #[test]
+    fn an_edit_that_causes_another_error_is_not_kept() {
+        let text = b"section s 1 { r: (optional time) { tag.value = 4; time.width = 1; time.interpretation = none; } }";
+        let parsed = parse("", text);
+        let suggestion = parsed.diagnostics[0].suggestion.as_ref().filter(|_| parsed.errors() == 1);
+        let certain = suggestion.map(|suggestion| (suggestion.text.as_str(), suggestion.certain));
+        assert!(certain.is_some(), "{:?}", parsed.diagnostics);
+        let comma = text.iter().position(|b| *b == b'l').map(|at| at + 1).unwrap_or_default();
+        let edited = [&text[..comma], b",", &text[comma..]].concat();
+        let edit = super::Edit { diagnostic: &parsed.diagnostics[0], start: comma, inserted: 1, text: &edited };
+        assert!(!edit.improves(&parsed, &parse("", &edited)), "the field `optional` has no width");
+        assert_eq!(fix(text).text, text);
     }
 
     #[test]

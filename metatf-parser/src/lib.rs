@@ -35,6 +35,7 @@ mod codes;
 mod complete;
 mod diagnostic;
 mod fix;
+mod foreign;
 mod format;
 #[cfg(feature = "index")]
 mod hover;

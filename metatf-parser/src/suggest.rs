@@ -2,6 +2,7 @@
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
+use crate::foreign;
 use crate::schema::InterpretationWord;
 use crate::span::Span;
 use crate::vocabulary::{PREDICTORS, ROLES};
@@ -13,6 +14,7 @@ pub(crate) fn unknown_interpretation(at: Span, word: &str) -> Draft {
     Draft::new(Code::UnknownInterpretation, at, format!("there is no interpretation `{word}`"))
         .help(format!("the interpretations are {}", listed.join(", ")))
         .did_you_mean(at, word, words)
+        .maybe_help(foreign::interpretation(word).map(|meant| format!("did you mean `{meant}`?")))
 }
 
 /// Reports an unknown predictor in a model.

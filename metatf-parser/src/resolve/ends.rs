@@ -73,6 +73,25 @@ fn rest(record: &Resolved, index: usize, report: &mut Reporter) {
     }
     let first = if is_count { record.layout.counted(index).0.end } else { index + 1 };
     let after = record.leaves.iter().zip(&record.layout.leaves).skip(first);
+    if let Some((_, at)) = after.clone().find(|(leaf, _)| ends(leaf) == Some(Ends::Rest)) {
+        // The first item of the second repetition, if this record lists the item.
+        let repeated = after.clone().find(|(_, leaf)| !leaf.repeats.is_empty() && leaf.frame == raw.frame);
+        let place = repeated.map_or(at.site, |(_, leaf)| leaf.site);
+        report.add(
+            Draft::new(
+                Code::RestPlace,
+                place,
+                format!("{name} extends to the end, so nothing else can extend to the end"),
+            )
+            .also(raw.site, "extends to the end")
+            .help(if is_count {
+                "count the items of the first repetition, as in `n: u16, n*item`".to_owned()
+            } else {
+                format!("state the length of the first one, as in {line}")
+            }),
+        );
+        return;
+    }
     let is_fixed = |leaf: &ResolvedLeaf| matches!(leaf.leaf.width, Width::Unset | Width::Number(_) | Width::Array(_));
     if let Some((other, at)) =
         after.filter(|(leaf, _)| !leaf.broken).find(|(leaf, raw)| !is_fixed(leaf) || !raw.repeats.is_empty())

@@ -8,6 +8,7 @@
 //! times before the leaf, the nearest occurrence is used.
 
 use super::layout::{Layout, RawLeaf};
+use super::model::VFIELD;
 use crate::ast::{Aspect, Expression, Operator, Reference, Step};
 use crate::codes::Code;
 use crate::diagnostic::Draft;
@@ -199,7 +200,7 @@ impl Context<'_, '_> {
     }
 
     /// Returns the path of a leaf from one of the frames in which a path may start.
-    fn path(&self, leaf: &RawLeaf) -> Option<String> {
+    pub(super) fn path(&self, leaf: &RawLeaf) -> Option<String> {
         let (mut names, mut at) = (vec![leaf.name], leaf.frame);
         while !self.frames.contains(&at) {
             let (parent, field) = self.layout.frames.get(at)?.parent?;
@@ -208,6 +209,18 @@ impl Context<'_, '_> {
         }
         names.reverse();
         Some(names.join("."))
+    }
+
+    /// Returns the help for a reference to a field that does not exist.
+    fn earlier(&self) -> String {
+        let rule = "a width or count may refer only to earlier fields of the same record";
+        let leaves = self.layout.leaves.iter().zip(self.widths).take(self.leaf).rev();
+        let mut numbers = leaves
+            .filter(|(leaf, width)| matches!(width, Some(Width::Number(_))) && !leaf.is_tag && leaf.computed.is_none());
+        match numbers.find(|(leaf, _)| self.repeats.starts_with(&leaf.repeats)).and_then(|(leaf, _)| self.path(leaf)) {
+            Some(path) => format!("{rule}, such as `{path}.value`"),
+            None => rule.to_owned(),
+        }
     }
 
     fn not_found(&self, code: Code, reference: &Reference, at: Span) -> Draft {
@@ -225,8 +238,17 @@ impl Context<'_, '_> {
                 let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
                 let (place, name) = reference.path.last().map_or((at, ""), |n| (n.span, n.text));
                 let draft = Draft::new(code, at, format!("this record has no field `{path}` before this field"))
-                    .help("a width or count may refer only to earlier fields of the same record");
+                    .help(self.earlier());
                 let whole = reference.path.first().map_or(at, |first| first.span.to(place));
+                if self
+                    .layout
+                    .frames
+                    .iter()
+                    .any(|f| f.record == VFIELD && f.parent.is_some_and(|(_, field)| field == path))
+                {
+                    let text = format!("{path}.length");
+                    return draft.help(format!("write `{text}.value`")).replace(whole, text);
+                }
                 match self.nested(name) {
                     Some(nested) if nested != path => {
                         draft.help(format!("did you mean `{nested}`?")).replace(whole, nested)

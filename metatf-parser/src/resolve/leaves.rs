@@ -13,11 +13,13 @@ use super::tags::Tag;
 use crate::ast::{self, CountKind, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::foreign;
+use crate::nearest::nearest;
 use crate::schema::{
     Argument, Expr, ExprOp, Interpretation, InterpretationWord, Leaf, LeafId, Names, Origin, Width, expression_text,
 };
 use crate::span::Span;
-use crate::vocabulary::{Property, REST};
+use crate::vocabulary::{Property, REST, TYPES};
 
 /// Maximum size of the content of a chunk in bytes (spec 5.2). A record never spans chunks.
 const MOST_IN_A_CHUNK: u32 = 64 << 20;
@@ -198,7 +200,7 @@ impl<'a> Looker<'_, 'a> {
         let mut broken = matches!(interpretation, None | Some(None)) || matches!(width, Some(None));
         match (&interpretation, &width) {
             _ if self.lookup.has_wrong_type => broken = true,
-            (None, _) => self.no_interpretation(width.is_none(), report),
+            (None, _) => self.no_interpretation(width.as_ref(), report),
             (Some(Some(i)), None) if i.stores() => {
                 broken = true;
                 self.no_width(report);
@@ -272,10 +274,12 @@ impl<'a> Looker<'_, 'a> {
             Computed::Variable(Expr(steps)) => steps,
         };
         if !steps.iter().any(|step| matches!(step, ExprOp::Leaf(leaf) if items.contains(&usize::from(leaf.0)))) {
-            report.add(
-                Draft::new(Code::UntilCondition, place, "the condition does not depend on the items")
-                    .help("refer to a field of the items, as in `(until item.size.value == 0)*item`"),
-            );
+            report.add(Draft::new(Code::UntilCondition, place, "the condition does not depend on the items").help({
+                let path = self.layout.leaves.get(items.start).and_then(|leaf| context.path(leaf));
+                let path = path.unwrap_or_else(|| "item.size".to_owned());
+                let item = path.split('.').next().unwrap_or_default();
+                format!("refer to a field of the items, as in `(until {path}.value == 0)*{item}`")
+            }));
             return None;
         }
         steps.push(ExprOp::Until);
@@ -475,16 +479,96 @@ impl<'a> Looker<'_, 'a> {
         None
     }
 
-    fn no_interpretation(&self, nor_width: bool, report: &mut Reporter) {
+    fn no_interpretation(&self, width: Option<&Option<Width>>, report: &mut Reporter) {
         let name = self.raw.name;
-        let (nor, width) =
-            if nor_width { ("width and no ", format!("{name}.width = 4; ")) } else { ("", String::new()) };
+        let (nor, statement) = match width {
+            None => ("width and no ", format!("{name}.width = 4; ")),
+            Some(_) => ("", String::new()),
+        };
         let message = format!("field `{name}` has no {nor}interpretation");
-        report.add(self.misspelt(Code::NoInterpretation, Property::Interpretation, &message).unwrap_or_else(|| {
+        let statement = format!("{statement}{name}.interpretation = none;");
+        if let Some(draft) = self.misspelt(Code::NoInterpretation, Property::Interpretation, &message) {
+            return report.add(draft);
+        }
+        if let Some(draft) = width.is_none().then(|| self.other_notation()).flatten() {
+            return report.add(draft);
+        }
+        let kind = match width {
+            None => Some("u32".to_owned()),
+            Some(Some(Width::Number(bytes @ 1..=8))) => Some(format!("u{}", bytes * 8)),
+            Some(Some(Width::Array(bytes))) => Some(format!("bytes {bytes}")),
+            Some(_) => None,
+        };
+        report.add(
             Draft::new(Code::NoInterpretation, self.raw.site, message)
-                .help(format!("add `{width}{name}.interpretation = none;`, or another interpretation"))
-                .maybe_propose(self.block(), || format!(" {width}{name}.interpretation = none;"))
-        }));
+                .help(match kind {
+                    Some(kind) => format!("write `{name}: {kind}` in the field list, or add `{statement}`"),
+                    None => format!("add `{statement}`"),
+                })
+                .maybe_propose(self.block(), || format!(" {statement}")),
+        );
+    }
+
+    /// Reports a field without a width that is described in another notation, or whose name is a word of another
+    /// notation.
+    fn other_notation(&self) -> Option<Draft> {
+        let name = self.raw.name;
+        let draft = |place, message: String| Draft::new(Code::NoInterpretation, place, message);
+        let record = self.layout.frames.get(self.raw.frame).and_then(|frame| self.model.records.get(frame.record))?;
+        if foreign::REST_NAMES.contains(&name)
+            && let Some(item) = counted_by(&record.ast.fields, name)
+        {
+            let message = format!("`{name}` is read as the name of a count, which has no width and no interpretation");
+            let item = if let ast::FieldItem::Name(item) = item { item.text } else { "(...)" };
+            let help = format!("write `(rest)*{item}` for items up to the end, or list a count first: `{name}: u16`");
+            return Some(draft(self.raw.site, message).help(help));
+        }
+        if TYPES.contains(&name) {
+            let message = format!("`{name}` is a type, and the field has no name");
+            let is_only = matches!(&record.ast.fields, ast::FieldItem::Name(_));
+            let record = record.name();
+            return Some(draft(self.raw.site, message).help(match is_only {
+                true => format!("write `type {record}: {name};` to define a type, or `{record}: (size: {name})`"),
+                false => format!("write `size: {name}`"),
+            }));
+        }
+        if let Some(kind) = foreign::type_name(name).filter(|_| matches!(&record.ast.fields, ast::FieldItem::Name(_))) {
+            let message = format!("`{name}` is not a type of the language, and the field has no name");
+            let record = record.name();
+            let help = format!("write `type {record}: {kind};` to define a type, or `{record}: (size: {kind})`");
+            return Some(draft(self.raw.site, message).help(help));
+        }
+        let of_name = |known: &[&str]| known.iter().find_map(|known| self.lookup.annotation(known));
+        if let Some(setting) = of_name(foreign::SIZE_NAMES) {
+            let kind = match &setting.value {
+                Value::Expression(width) => match width.as_int().and_then(|int| int.natural()) {
+                    Some(bytes @ 1..=8) => format!("u{}", bytes * 8),
+                    Some(bytes) => format!("bytes {bytes}"),
+                    None => format!("bytes {}", setting.annotation.as_deref().unwrap_or("n.value")),
+                },
+                Value::Word(REST) => return None,
+                Value::Word(word) => format!("bytes {word}.value"),
+                _ => return None,
+            };
+            let message =
+                format!("field `{name}` has no width and no interpretation: `{}` has no effect", setting.name.text);
+            let draft = draft(setting.name.span, message).also(self.raw.site, "the field");
+            return Some(draft.help(format!("write `{name}: {kind}` in the field list")));
+        }
+        if let Some(setting) = of_name(&["type", "kind", "is", "datatype"])
+            && let Value::Word(word) = &setting.value
+        {
+            let kind = foreign::type_name(word).unwrap_or(word);
+            let message =
+                format!("field `{name}` has no width and no interpretation: `{}` has no effect", setting.name.text);
+            let draft = draft(setting.name.span, message).also(self.raw.site, "the field");
+            return Some(draft.help(format!("write `{name}: {kind}` in the field list")));
+        }
+        let scopes = [self.model.records.get(self.layout.record).map_or(0, |record| record.scope), 0];
+        let types = scopes.into_iter().filter_map(|scope| self.model.scopes.get(scope)).flat_map(|s| s.types.keys());
+        let near = nearest(name, types.copied())?;
+        let message = format!("field `{name}` has no width and no interpretation");
+        Some(draft(self.raw.site, message).help(format!("did you mean the type `{near}`? write `{name}: {near}`")))
     }
 
     /// Returns the start of the block of the record that lists the leaf.
@@ -505,7 +589,9 @@ impl<'a> Looker<'_, 'a> {
         let message = format!("field `{name}` has no width");
         report.add(self.misspelt(Code::NoWidth, Property::Width, &message).unwrap_or_else(|| {
             Draft::new(Code::NoWidth, self.raw.site, message)
-                .help(format!("add `{name}.width = 4;`, or another number of bytes"))
+                .help(format!(
+                    "write `{name}: u32` in the field list instead of the interpretation `none`, or add `{name}.width = 4;`"
+                ))
                 .maybe_propose(self.block(), || format!(" {name}.width = 4;"))
         }));
     }
@@ -539,6 +625,16 @@ impl<'a> Looker<'_, 'a> {
             (_, Some(span)) => Sharing::Property(span),
             _ => Sharing::Alone,
         }
+    }
+}
+
+/// Returns the item of the repetition with a count of this name in a field list.
+fn counted_by<'i>(list: &'i ast::FieldItem<'i>, name: &str) -> Option<&'i ast::FieldItem<'i>> {
+    match list {
+        ast::FieldItem::Name(_) => None,
+        ast::FieldItem::Group(items) => items.iter().find_map(|item| counted_by(item, name)),
+        ast::FieldItem::Repeat { count: ast::Count::Name(count), body, .. } if count.text == name => Some(body),
+        ast::FieldItem::Repeat { body, .. } => counted_by(body, name),
     }
 }
 

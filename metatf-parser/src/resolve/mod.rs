@@ -4,6 +4,7 @@
 mod assemble;
 mod bases;
 mod builtin;
+mod conditions;
 mod constants;
 mod ends;
 mod expression;
@@ -121,7 +122,7 @@ fn lay_out<'a>(
 }
 
 /// Runs the checks that need all records.
-fn check(LaidOut { model, resolved, .. }: &LaidOut, report: &mut Reporter) {
+fn check(LaidOut { model, resolved, predefined, .. }: &LaidOut, report: &mut Reporter) {
     referenced::check(resolved, report);
     streams::counts(resolved, report);
     streams::references(model, resolved, report);
@@ -130,7 +131,8 @@ fn check(LaidOut { model, resolved, .. }: &LaidOut, report: &mut Reporter) {
     streams::alone(model, resolved, report);
     nested_sections::check(model, resolved, report);
     raw::check(model, resolved, report);
-    unused::check(model, report);
+    conditions::check(resolved, report);
+    unused::check(model, *predefined, report);
 }
 
 /// Reports a schema that exceeds the budget of [`model::Budget`].

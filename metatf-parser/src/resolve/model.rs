@@ -1,6 +1,6 @@
 //! The resolver's working state, which consists of scopes and records.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::properties::NameLists;
 use super::slots::Slots;
@@ -113,6 +113,8 @@ pub(super) struct Model<'a> {
     pub(super) tag_width: Option<u8>,
     pub(super) budget: Budget,
     pub(super) lists: NameLists,
+    /// Names in the heads of definitions that could not be parsed.
+    pub(super) unparsed: &'a HashSet<&'a str>,
 }
 
 impl<'a> Model<'a> {

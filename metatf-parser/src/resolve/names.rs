@@ -19,6 +19,7 @@ pub(super) fn collect<'a>(ast: &'a Ast<'a>, vfield: &'a ast::Record<'a>, report:
         tag_width: Some(1),
         budget: Budget::new(),
         lists: NameLists::new(),
+        unparsed: &ast.unparsed,
     };
     model.records.push(record(vfield, 0));
     for (index, scope) in ast.scopes.iter().enumerate() {
@@ -61,13 +62,16 @@ fn record<'a>(ast: &'a ast::Record<'a>, scope: usize) -> RecordModel<'a> {
 }
 
 fn section_number(scope: &ast::Scope, report: &mut Reporter) -> Option<u8> {
-    let number = scope.head.as_ref()?.number?;
+    let head = scope.head.as_ref()?;
+    let number = head.number?;
     let natural = number.natural().and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0);
     if natural.is_none() {
-        report.add(
-            Draft::new(Code::SectionNumber, number.span, "a section number must be 1 to 255")
-                .help("number 0 is the global section, which needs no declaration"),
-        );
+        report.add(Draft::new(Code::SectionNumber, number.span, "a section number must be 1 to 255").help(
+            match number.natural() {
+                Some(0) => "number 0 is the global section, which needs no declaration".to_owned(),
+                _ => format!("write `section {} 1 {{`, or another number that no section has", head.name.text),
+            },
+        ));
     }
     natural
 }
@@ -75,6 +79,7 @@ fn section_number(scope: &ast::Scope, report: &mut Reporter) -> Option<u8> {
 fn unique_sections(model: &mut Model, report: &mut Reporter) {
     let mut names: HashMap<&str, &Name> = HashMap::new();
     let mut numbers = HashMap::new();
+    let used: Vec<u8> = model.scopes.iter().filter_map(|scope| scope.number).collect();
     for scope in &mut model.scopes {
         let Some(head) = &scope.ast.head else { continue };
         if let Some(first) = names.get(head.name.text) {
@@ -92,7 +97,10 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
             report.add(
                 Draft::new(Code::SectionNumberTwice, place, format!("two sections have the number {number}"))
                     .also(*first, "first used here")
-                    .help("give one section a different number from 1 to 255"),
+                    .help(match (1..=255).find(|number| !used.contains(number)) {
+                        Some(free) => format!("write `section {} {free} {{`", head.name.text),
+                        None => "give one section a different number from 1 to 255".to_owned(),
+                    }),
             );
             scope.number = None;
         } else {

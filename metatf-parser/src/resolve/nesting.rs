@@ -1,6 +1,6 @@
 //! Determines the meaning of names in field lists, and the nesting of records (spec 3.1, 3.2, 3.5).
 
-use super::model::{Field, Model, RecordIndex, VFIELD, Visible};
+use super::model::{Field, Meaning, Model, RecordIndex, VFIELD, Visible};
 use super::types;
 use crate::ast::{Count, FieldItem, Name};
 use crate::codes::Code;
@@ -32,13 +32,14 @@ pub(super) fn check(model: &mut Model, report: &mut Reporter) {
 }
 
 /// Visits every name in a field list, with its role (count or repeated) and the number of groups around it.
-pub(super) fn walk<'a>(item: &'a FieldItem<'a>, groups: usize, visit: &mut dyn FnMut(&'a Name<'a>, Place)) {
+pub(super) fn walk<'a>(item: &'a FieldItem<'a>, groups: usize, visit: &mut dyn FnMut(&'a Name<'a>, Place<'a>)) {
     match item {
-        FieldItem::Name(name) => visit(name, Place { groups, count: false, repeated: false }),
+        FieldItem::Name(name) => visit(name, Place { groups, count: false, repeated: false, item: None }),
         FieldItem::Group(items) => items.iter().for_each(|i| walk(i, groups + 1, visit)),
         FieldItem::Repeat { count, body, .. } => {
             if let Count::Name(count) = count {
-                visit(count, Place { groups, count: true, repeated: false });
+                let item = if let FieldItem::Name(name) = body.as_ref() { Some(name.text) } else { None };
+                visit(count, Place { groups, count: true, repeated: false, item });
             }
             walk(body, groups, &mut |name, place| visit(name, Place { repeated: true, ..place }));
         }
@@ -46,8 +47,10 @@ pub(super) fn walk<'a>(item: &'a FieldItem<'a>, groups: usize, visit: &mut dyn F
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Place<'a> {
     groups: usize,
+    /// The item that a count counts, unless it is a group.
+    item: Option<&'a str>,
     pub(super) count: bool,
     repeated: bool,
 }
@@ -75,7 +78,7 @@ fn find_tag(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
 
 /// Resolves the names in a record's field list, and returns the nested records.
 fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<Child> {
-    let mut children = Vec::new();
+    let (mut children, mut counts) = (Vec::new(), Vec::new());
     let mut found = std::collections::BTreeMap::new();
     let Some(record) = model.records.get(index) else { return children };
     walk(&record.ast.fields, 0, &mut |name, place| {
@@ -85,7 +88,12 @@ fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<C
         };
         if place.count {
             let untagged = matches!(meaning, Visible::Record(r) if model.records.get(r).is_some_and(|r| !r.tagged));
-            count_name(name, untagged, report);
+            let is_text = matches!(record.types.get(name.text), Some((_, Meaning::Text(_))));
+            // The record has a use, although in the wrong place.
+            if let (Visible::Record(index), true) = (meaning, untagged && !is_text) {
+                counts.push(index);
+            }
+            count_name(name, untagged, is_text, place.item, report);
             let wrong = name.text == "tag" || untagged;
             found.entry(name.text).or_insert(if wrong { Field::Wrong } else { Field::Leaf });
             return;
@@ -113,20 +121,27 @@ fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<C
     if let Some(record) = model.records.get_mut(index) {
         record.fields = found.into_iter().collect();
     }
-    for child in &children {
-        model.records.get_mut(child.record).into_iter().for_each(|r| r.nested = true);
+    for record in children.iter().map(|child: &Child| child.record).chain(counts) {
+        model.records.get_mut(record).into_iter().for_each(|r| r.nested = true);
     }
     children
 }
 
 /// Checks that a count is a number, not a nested record. A *tagged* record with the same name is allowed (spec 3.1).
-fn count_name(name: &Name, untagged: bool, report: &mut Reporter) {
+fn count_name(name: &Name, untagged: bool, is_text: bool, item: Option<&str>, report: &mut Reporter) {
     if name.text == "tag" || untagged {
-        let what = if name.text == "tag" { "`tag`".to_owned() } else { format!("the record `{}`", name.text) };
-        report.add(
-            Draft::new(Code::CountName, name.span, format!("{what} cannot count a repetition"))
-                .help("write `COUNT*ITEM` with a number field as COUNT"),
-        );
+        let what = match name.text {
+            "tag" => "`tag`".to_owned(),
+            other if is_text => format!("the text `{other}`"),
+            other => format!("the record `{other}`"),
+        };
+        report.add(Draft::new(Code::CountName, name.span, format!("{what} cannot count a repetition")).help(
+            match item {
+                _ if is_text => format!("give the count the type of a number, as in `{}: u16`", name.text),
+                Some(item) if untagged => format!("the count precedes the item: write `{item}*{}`", name.text),
+                _ => "write `COUNT*ITEM` with a number field as COUNT".to_owned(),
+            },
+        ));
     }
 }
 

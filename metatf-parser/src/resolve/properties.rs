@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use crate::ast::{Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::foreign;
 use crate::nearest::nearest;
 use crate::schema::{Format, InterpretationWord, ListError, NameList, parse_names};
 use crate::span::Span;
 use crate::suggest::unknown_interpretation;
-use crate::vocabulary::{OTHER, Property, REST, Takes};
+use crate::vocabulary::{OTHER, Property, REST, TYPES, Takes};
 
 /// Lists of names in properties, by the location of the list.
 pub(super) type NameLists = HashMap<Span, NameList>;
@@ -36,7 +37,7 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
         (Takes::Sharing, Value::Word(word)) if matches!(*word, "own" | "shared") => return,
         (Takes::Number, Value::Word(REST)) if property == Property::Width => return,
         (Takes::Constant, Value::Word(word)) if setting.is("tag", Property::Value) && *word == OTHER => return,
-        (Takes::Interpretation, Value::Word(word)) => unknown_interpretation(setting.value_span, word),
+        (Takes::Interpretation, Value::Word(word)) => interpretation(setting, word),
         (Takes::Format, Value::Text(text)) => unknown_format(setting, text),
         (Takes::Sharing, Value::Word(_)) => {
             Draft::new(Code::UnknownPrevious, setting.value_span, "`previous` must be `own` or `shared`").help(
@@ -63,26 +64,78 @@ pub(super) fn earlier(text: &str) -> Option<Vec<String>> {
     text.split(',').map(|part| Some(part.trim()).filter(name).map(str::to_owned)).collect()
 }
 
+/// Reports a word that is not an interpretation, but may be a type.
+fn interpretation(setting: &Setting, word: &str) -> Draft {
+    let draft = unknown_interpretation(setting.value_span, word);
+    let native = TYPES.into_iter().find(|native| *native == word).or_else(|| foreign::type_name(word));
+    match native {
+        Some(native) => draft.help(format!(
+            "write `{}: {native}` in the field list: a type sets the width and the interpretation",
+            setting.path_text()
+        )),
+        None => draft,
+    }
+}
+
 fn wrong_kind(setting: &Setting, property: Property) -> Draft {
     let (name, takes) = (property.name(), property.takes().describe());
     let draft = Draft::new(Code::ValueKind, setting.value_span, format!("the value of `{name}` must be {takes}"))
         .label(format!("expected {takes}"))
-        .help(format!("for example, write `{}`", property.example()));
+        .help(format!("for example, write `{}`", example(setting, property)));
+    if let (Property::Value, Value::Text(list)) = (property, &setting.value)
+        && let Some(list) = foreign::name_list(list, false).filter(|_| list.contains(','))
+    {
+        return draft
+            .help(format!("name the values of the field: write `{} = \"{list}\";`", target(setting, "values")));
+    }
+    let (path, word) = (setting.path_text(), if let Value::Word(word) = &setting.value { *word } else { "" });
+    let statement = |value: &str| format!("write `{} = {value};`", target(setting, name));
     match other_quotes(setting, property) {
-        Some(text) => draft.replace(setting.value_span, text),
+        Some(text) => draft.help(statement(&text)).replace(setting.value_span, text),
+        None if TYPES.contains(&word) => draft.help(format!("write `{path}: {word}` in the field list")),
+        None if word == "until" => draft.help(statement("until 0")),
+        None if property.takes() == Takes::Number && !word.is_empty() => {
+            draft.help(statement(&format!("{word}.value")))
+        }
         None => draft,
     }
+}
+
+/// Returns the left side of a statement that sets a property of the same field. In the block of a type, the statement
+/// contains only the name of the property.
+fn target(setting: &Setting, property: &str) -> String {
+    let end = setting.path.last().map_or(0, |name| name.span.end());
+    match setting.name.span.start().saturating_sub(end) {
+        ..=2 => format!("{}.{property}", setting.path_text()),
+        _ => property.to_owned(),
+    }
+}
+
+/// Returns a statement that sets the property of the same field to an example.
+fn example(setting: &Setting, property: Property) -> String {
+    let is_tag = setting.path.last().is_some_and(|name| name.text == "tag") && property == Property::Value;
+    let value = property.example().split_once(" = ").map_or("", |(_, value)| if is_tag { "250;" } else { value });
+    format!("{} = {value}", target(setting, property.name()))
 }
 
 /// Returns the value with quotes added or removed, if this makes the value valid.
 fn other_quotes(setting: &Setting, property: Property) -> Option<String> {
     match (property.takes(), &setting.value) {
+        (Takes::Number, Value::Text(text)) if text == REST => Some(text.clone()),
         (Takes::Format, Value::Word(word)) if Format::named(word).is_some() => Some(format!("\"{word}\"")),
         (Takes::Text | Takes::Earlier, Value::Word(word)) => Some(format!("\"{word}\"")),
+        (Takes::Text | Takes::Format | Takes::Names | Takes::Earlier, Value::Expression(expression)) => {
+            let bytes = expression.as_int().filter(|int| int.magnitude > 0xff)?.bits().to_be_bytes();
+            let text = std::str::from_utf8(&bytes).ok()?.trim_start_matches('\0');
+            text.bytes().all(|byte| (b' '..=b'~').contains(&byte)).then(|| format!("\"{text}\""))
+        }
         (Takes::Number | Takes::Constant, Value::Text(text)) => text.parse::<u64>().ok().map(|n| n.to_string()),
         (Takes::Sharing, Value::Text(text)) if matches!(text.as_str(), "own" | "shared") => Some(text.clone()),
         (Takes::Interpretation, Value::Text(text)) => {
             let word = InterpretationWord::named(text.split_whitespace().next()?)?;
+            if text.trim() == "delta" {
+                return Some("delta 0".to_owned());
+            }
             let numbers = text.split_whitespace().skip(1).map(|n| n.parse::<i64>().ok()).collect::<Option<Vec<_>>>()?;
             (numbers.len() == word.arguments().len()).then(|| text.clone())
         }
@@ -94,15 +147,24 @@ fn wrong_names(setting: &Setting, property: Property, text: &str, (at, message):
     let span = setting.value_span;
     // If the string contains escapes, offsets in its value differ from offsets in the source, so mark the entire
     // string.
+    let list = foreign::name_list(text, property == Property::Flags).or_else(|| foreign::name_list(text, false));
+    let list = list.filter(|list| list != text && parse_names(list, property == Property::Flags).is_ok());
+    let help = match list {
+        Some(list) => format!("write `{} = \"{list}\";`", target(setting, property.name())),
+        None => format!("for example, write `{}`", example(setting, property)),
+    };
     let plain = span.end() - span.start() == text.len() + 2;
     let place = if plain { Span::new(span.start() + 1 + at.start, span.start() + 1 + at.end) } else { span };
-    Draft::new(Code::NameList, place, message).help(format!("for example, write `{}`", property.example()))
+    Draft::new(Code::NameList, place, message).help(help)
 }
 
 fn unknown_format(setting: &Setting, text: &str) -> Draft {
     let names = Format::ALL.iter().map(|format| format.name());
     let listed: Vec<String> = names.clone().map(|name| format!("\"{name}\"")).collect();
     let draft = Draft::new(Code::UnknownFormat, setting.value_span, format!("there is no format \"{text}\""));
+    if let Some(statement) = foreign::format_statement(text, &setting.path_text()) {
+        return draft.help(format!("write `{statement}`"));
+    }
     match nearest(text, names) {
         // Not an edit that `--fix` makes: a similar name, such as that of another unit, may change values.
         Some(near) => draft.help(format!("did you mean `{near}`?")),

@@ -1,10 +1,10 @@
 //! Assigns properties to their scopes (spec 3.1). In a record's block, a path starts at one of the record's fields;
 //! elsewhere, the path is a single field name.
 
-use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex};
+use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex, VFIELD};
 use super::properties;
 use super::slots::Slots;
-use crate::ast::{Name, Setting, Value};
+use crate::ast::{self, FieldItem, Name, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::vocabulary::{OnTag, Property};
@@ -103,18 +103,39 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
     let mut before: Option<&Name> = None;
     for name in &setting.path {
         let Field::Record(record) = at else {
-            through_leaf(name, before, report);
+            through_leaf(name, before, setting.path.len() == 2, report);
             return false;
         };
         let Some(record) = model.records.get(record) else { return false };
         let Some(field) = record.field(name.text) else {
+            if let Some(draft) = own_name(record.ast, setting, name) {
+                report.add(draft.also(record.ast.name.span, "the record"));
+                return false;
+            }
+            let rest = setting.path.iter().skip_while(|part| part.span != name.span).skip(1).chain([&setting.name]);
+            let rest: Vec<&str> = rest.map(|part| part.text).collect();
             let message = format!("record `{}` has no field `{}`", record.name(), name.text);
-            report.add(
-                Draft::new(Code::UnknownField, name.span, message)
-                    .also(record.ast.name.span, "the record")
-                    .help("list the field, or remove the property")
-                    .did_you_mean(name.span, name.text, record.fields.iter().map(|(name, _)| *name)),
-            );
+            let draft = Draft::new(Code::UnknownField, name.span, message).also(record.ast.name.span, "the record");
+            let has = |name: &str| record.field(name).is_some();
+            if name.text == record.name() && rest.first().is_some_and(|field| has(field)) {
+                let path = rest.join(".");
+                let help = format!("a path begins with a field: write `{path}`");
+                report.add(draft.help(help).replace(name.span.to(setting.name.span), path));
+                return false;
+            }
+            if let ([field], Some(property)) = (rest.as_slice(), Property::named(name.text))
+                && has(field)
+            {
+                let path = format!("{field}.{}", property.name());
+                let help = format!("a property follows its field: write `{path}`");
+                report.add(draft.help(help).replace(name.span.to(setting.name.span), path));
+                return false;
+            }
+            report.add(draft.help("list the field, or remove the property").did_you_mean(
+                name.span,
+                name.text,
+                record.fields.iter().map(|(name, _)| *name),
+            ));
             return false;
         };
         if field == Field::Wrong {
@@ -141,11 +162,30 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
     }
 }
 
+/// Reports the name of a repetition in a path, which contains the name of the item instead.
+fn own_name(record: &ast::Record, setting: &Setting, name: &Name) -> Option<Draft> {
+    fn item<'a>(list: &'a FieldItem<'a>, name: &str) -> Option<&'a FieldItem<'a>> {
+        match list {
+            FieldItem::Name(_) => None,
+            FieldItem::Group(items) => items.iter().find_map(|list| item(list, name)),
+            FieldItem::Repeat { own: Some(own), body, .. } if own.text == name => Some(body),
+            FieldItem::Repeat { body, .. } => item(body, name),
+        }
+    }
+    let body = item(&record.fields, name.text)?;
+    let rest = setting.path.iter().skip_while(|part| part.span != name.span).skip(1).chain([&setting.name]);
+    let first = if let FieldItem::Name(first) = body { Some(first) } else { None };
+    let path = first.into_iter().chain(rest).map(|name| name.text).collect::<Vec<_>>().join(".");
+    let message = format!("`{}` is the name of a repetition, which is not part of a path", name.text);
+    let draft = Draft::new(Code::UnknownField, name.span, message).help(format!("write `{path}`"));
+    Some(draft.replace(name.span.to(setting.name.span), path))
+}
+
 fn is_tag(setting: &Setting) -> bool {
     matches!(setting.path.as_slice(), [only] if only.text == "tag")
 }
 
-fn through_leaf(name: &Name, before: Option<&Name>, report: &mut Reporter) {
+fn through_leaf(name: &Name, before: Option<&Name>, is_short: bool, report: &mut Reporter) {
     let before = before.map_or("", |n| n.text);
     report.add(
         Draft::new(
@@ -153,19 +193,50 @@ fn through_leaf(name: &Name, before: Option<&Name>, report: &mut Reporter) {
             name.span,
             format!("`{before}` is not a nested record, so it has no field `{}`", name.text),
         )
-        .help("a path must lead through nested records to a field"),
+        .help(match name.text {
+            "length" | "data" if is_short => {
+                format!("for bytes preceded by their length, write `{before}: text` or `{before}: vfield` in the list")
+            }
+            _ => "a path must lead through nested records to a field".to_owned(),
+        }),
     );
 }
 
 fn ends_at_record(model: &Model, nested: RecordIndex, setting: &Setting, report: &mut Reporter) {
     let path = setting.path_text();
     let record = model.records.get(nested);
+    if nested == VFIELD
+        && let Some(help) = text_help(setting)
+    {
+        let message = format!("`{path}` consists of its length and its bytes and has no {}", setting.name.text);
+        report.add(Draft::new(Code::PathEnd, setting.target(), message).help(help));
+        return;
+    }
     let example = record.and_then(|r| r.fields.first()).map_or("field", |(name, _)| *name);
     let name = setting.name.text;
     report.add(
         Draft::new(Code::PathEnd, setting.target(), format!("`{path}` is a nested record and has no {name}"))
             .help(format!("name one of its fields, such as `{path}.{example}.{name}`")),
     );
+}
+
+/// Returns the help for a property that is set for a text or a `vfield` itself.
+fn text_help(setting: &Setting) -> Option<String> {
+    let (path, name) = (setting.path_text(), setting.name.text);
+    match (setting.property?, &setting.value) {
+        (Property::Width, Value::Expression(width)) => match width.as_int().and_then(|int| int.natural()) {
+            Some(width) => Some(format!(
+                "for a text of {width} bytes, write `{path}: text {width}` in the field list; for a length of {width} \
+                 bytes, write `{path}.length.width = {width};`"
+            )),
+            None => Some(format!("for a text of this length, write `{path}: text n.value` in the field list")),
+        },
+        (Property::Width, _) => Some(format!("list `{path}` without a type, and add `{path}.interpretation = none;`")),
+        (Property::Format, Value::Text(text)) => Some(format!(
+            "write `{path}: vfield` in the field list, and `{path}.data.{name} = \"{text}\";` in the block"
+        )),
+        _ => None,
+    }
 }
 
 /// Returns the tag width, which is 1, 2 or 4, and 1 by default (spec 3.2). If the width is invalid, reports the mistake

@@ -91,11 +91,39 @@ fn beyond(place: Span, leaf: &Leaf, report: &mut Reporter) {
             ("bit", last.find(|bit| *bit >= u64::from(bits)))
         }
     };
+    if let Names::Flags(list) = &leaf.names {
+        masks(place, list, leaf, report);
+    }
     if let Some(found) = found {
         let plural = if width == 1 { "" } else { "s" };
         let message = format!("`{}` has {width} byte{plural}, so it never has the {what} {found}", leaf.name);
-        report.add(
-            Draft::new(Code::NameBeyondWidth, place, message).help("change the number, or the width of the field"),
-        );
+        report.add(Draft::new(Code::NameBeyondWidth, place, message).help(match (what, bytes_for(found)) {
+            ("value", Some(bytes)) => format!("write `{}: u{}`, or change the number", leaf.name, bytes * 8),
+            ("bit", _) if found < 64 => format!("write `{}: u{}`, or change the bit", leaf.name, (found / 8 + 1) * 8),
+            _ => "change the number, or the width of the field".to_owned(),
+        }));
     }
+}
+
+/// Returns the number of bytes that a value requires.
+fn bytes_for(value: u64) -> Option<u32> {
+    (1..=8).find(|bytes| *bytes == 8 || value >> (bytes * 8) == 0)
+}
+
+/// Warns about names of bits that are probably names of masks: 1, 2, 4 and so on.
+fn masks(place: Span, list: &[(u64, String)], leaf: &Leaf, report: &mut Reporter) {
+    let is_mask = |(index, (code, _)): (usize, &(u64, String))| {
+        let bits = Bits::of(*code);
+        bits.first == bits.last && u32::try_from(index).is_ok_and(|index| u64::from(bits.first) == 1 << index)
+    };
+    if list.len() < 3 || !list.iter().enumerate().all(is_mask) {
+        return;
+    }
+    let bits: Vec<String> = list.iter().enumerate().map(|(index, (_, name))| format!("{index} {name}")).collect();
+    let message = format!("the bits of `{}` are 1, 2 and 4, which look like masks", leaf.name);
+    report.add(Draft::new(Code::FlagMasks, place, message).help(format!(
+        "bits are numbered from 0: write `{}.flags = \"{}\";`, or list the names in another order",
+        leaf.name,
+        bits.join(", ")
+    )));
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::ends;
 use super::layout::Layout;
 use super::leaves::{Resolved, ResolvedLeaf, Sharing};
-use super::model::{Model, ScopeIndex};
+use super::model::{Model, ScopeIndex, ScopeModel};
 use super::predictors;
 use crate::ast::{self, Int, Setting, Value};
 use crate::codes::Code;
@@ -137,6 +137,9 @@ pub(super) fn references(model: &Model, resolved: &[Resolved], report: &mut Repo
 
 fn offset(model: &Model, resolved: &[Resolved], number: Int, report: &mut Reporter) {
     let Some(scope) = stream_section(model, number) else {
+        if is_ambiguous(model, number) {
+            return;
+        }
         report.add(Draft::new(Code::NoStream, number.span, not_stream(model, number)).help(stream_help(model)));
         return;
     };
@@ -150,6 +153,15 @@ fn offset(model: &Model, resolved: &[Resolved], number: Int, report: &mut Report
                 .help("a table contains many elements, so each must state its length (`data.width = length.value;`)"),
         );
     }
+}
+
+/// Checks whether several sections have this number, which has been reported.
+fn is_ambiguous(model: &Model, number: Int) -> bool {
+    let has_number = |scope: &&ScopeModel| {
+        let own = scope.ast.head.as_ref().and_then(|head| head.number);
+        own.is_some_and(|own| own.magnitude == number.magnitude && own.negative == number.negative)
+    };
+    model.scopes.iter().filter(has_number).count() > 1
 }
 
 fn not_stream(model: &Model, number: Int) -> String {
@@ -177,6 +189,9 @@ fn stream_help(model: &Model) -> String {
 /// is not repeated and stores bytes.
 fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, report: &mut Reporter) {
     let Some(scope) = stream_section(model, number) else {
+        if is_ambiguous(model, number) {
+            return;
+        }
         report.add(Draft::new(Code::NoNumberStream, number.span, not_stream(model, number)).help(stream_help(model)));
         return;
     };

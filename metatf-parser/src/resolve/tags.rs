@@ -46,7 +46,11 @@ pub(super) fn value(
                 tag_field(&record.ast.fields).unwrap_or(record.ast.name.span),
                 format!("record `{}` lists `tag` but does not set `tag.value`", record.name()),
             )
-            .help("add `tag.value = 4;` (or another number) to its block")
+            .help(if report.is_full() {
+                "add `tag.value` to its block".to_owned()
+            } else {
+                format!("add `tag.value = {};` to its block", next_tag(model, predefined))
+            })
             .maybe_propose(record.ast.brace.filter(|_| !report.is_full()).map(|brace| Span::at(brace.end())), || {
                 format!(" tag.value = {};", next_tag(model, predefined))
             }),
@@ -65,7 +69,8 @@ pub(super) fn value(
         Draft::new(Code::TagReserved, property.value_span, format!("tag {value} belongs to `{owner}`"))
             .also(moved.map_or(Span::PREDEFINED, |setting| setting.value_span), "set here")
             .help(format!(
-                "choose a different number, or set another tag at the top level, such as `{owner}.tag.value = 250;`"
+                "write `tag.value = {};`, or set another tag at the top level, such as `{owner}.tag.value = 250;`",
+                next_tag(model, predefined)
             )),
     );
     None
@@ -73,7 +78,7 @@ pub(super) fn value(
 
 /// Returns the lowest number, starting at 4, that no record uses as its tag, for a suggestion. Considers only tags set
 /// to a literal number.
-fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
+pub(super) fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
     let settings = (0..model.records.len()).filter_map(|index| property(model, index));
     let used = settings.filter_map(|setting| match &setting.value {
         Value::Expression(expression) => expression.as_int()?.natural(),
@@ -185,11 +190,13 @@ fn twice(model: &Model, tag: TagValue, one: RecordIndex, other: RecordIndex, rep
     let name = |index: RecordIndex| model.records.get(index).map_or("", |r| r.ast.name.text);
     let (both, help) = match tag {
         TagValue::Number(tag) => {
-            (format!("tag {tag}"), "records that can occur in the same section must have different tags")
+            let next = if report.is_full() { 0 } else { next_tag(model, [1, 2, 3]) };
+            let help = format!("write `tag.value = {next};`: records of the same section must have different tags");
+            (format!("tag {tag}"), help)
         }
         TagValue::Other => (
             "`tag.value = other`".to_owned(),
-            "at most one of the records that can occur in a section may have `tag.value = other;`",
+            "at most one of the records that can occur in a section may have `tag.value = other;`".to_owned(),
         ),
     };
     let message = format!("`{}` and `{}` both have {both}", name(first.1), name(second.1));

@@ -5,12 +5,13 @@ use super::builtin::Types;
 use super::model::{Meaning, Model, RecordIndex, ScopeIndex, TypeMap, VFIELD, Visible};
 use super::slots::Slot;
 #[cfg(feature = "index")]
-use crate::ast::{self, Interpretation, Setting, Value};
-use crate::ast::{Name, Typed};
+use crate::ast::{self, Interpretation};
+use crate::ast::{Name, Setting, Typed, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::foreign;
 use crate::nearest::nearest;
-use crate::vocabulary::{Property, TYPES};
+use crate::vocabulary::{Property, REST, TYPES};
 
 /// Maximum number of types that a type is defined with, one by the next.
 const MOST_TYPES: usize = 32;
@@ -72,7 +73,8 @@ fn defined(typed: &Typed, report: &mut Reporter) {
     let name = typed.name.text;
     if TYPES.contains(&name) || name == "tag" {
         let message = format!("`{name}` cannot be defined as a type");
-        report.add(Draft::new(Code::UnknownType, typed.name.span, message).help("choose a different name"));
+        let help = format!("choose a different name, such as `my_{name}`");
+        report.add(Draft::new(Code::UnknownType, typed.name.span, message).help(help));
     }
 }
 
@@ -111,17 +113,25 @@ fn meaning<'a>(
             ),
             Some(found) if word.text == "text" && !typed.has_length => return Meaning::Text(&found.settings),
             Some(found) => return Meaning::Predefined(&found.settings),
-            None if typed.has_length => wrong(
-                format!("`{}` has no length", word.text),
-                "only `bytes`, `text` and `cstring` have a length, as in `bytes 16` or `text length.value`".into(),
+            None if typed.has_length => wrong(format!("`{}` has no length", word.text), no_length(typed, &word)),
+            None => wrong(
+                "`bytes` needs a length".into(),
+                format!("write `{0}: bytes 16`, or `{0}: bytes n.value` with an earlier field `n`", typed.name.text),
             ),
-            None => wrong("`bytes` needs a length".into(), "write `bytes 16`, or `bytes length.value`".into()),
         }
     } else if typed.has_length {
-        wrong(
-            format!("`{}` has no length", word.text),
-            "only `bytes`, `text` and `cstring` have a length, as in `bytes 16` or `text length.value`".into(),
-        )
+        match foreign::type_name(word.text) {
+            Some(same @ ("text" | "bytes" | "cstring")) => wrong(
+                format!("there is no type `{}`", word.text),
+                match length(typed) {
+                    Some(number) => format!("write `{}: {same} {number}`", typed.name.text),
+                    None => format!("write `{same}` instead of `{}`", word.text),
+                },
+            )
+            .replace(word.span, same),
+            _ if matches!(word.text, "until" | REST) => unknown(model, scope, typed, &word, defines),
+            _ => wrong(format!("`{}` has no length", word.text), no_length(typed, &word)),
+        }
     } else if let Some(found) =
         [scope, 0].into_iter().find(|s| model.scopes.get(*s).is_some_and(|s| s.types.contains_key(word.text)))
     {
@@ -148,18 +158,49 @@ fn meaning<'a>(
                     return Meaning::Record(record);
                 }
             }
-            Visible::Record(_) | Visible::PredefinedTagged => wrong(
+            Visible::Record(_) => wrong(
+                format!("the tagged record `{}` is not a type", word.text),
+                format!("only untagged records can be nested: remove `tag.value` from the block of `{}`", word.text),
+            ),
+            Visible::PredefinedTagged => wrong(
                 format!("the tagged record `{}` is not a type", word.text),
                 "only untagged records can be nested".into(),
             ),
-            Visible::Nothing => unknown(model, scope, &word),
+            Visible::Nothing if model.unparsed.contains(word.text) => return Meaning::Wrong,
+            Visible::Nothing => unknown(model, scope, typed, &word, defines),
         }
     };
     report.add(draft);
     Meaning::Wrong
 }
 
-fn unknown(model: &Model, scope: ScopeIndex, word: &Name) -> Draft {
+/// Returns the length in a type, if it is a number.
+fn length(typed: &Typed) -> Option<u64> {
+    typed.settings.iter().find_map(|setting| match &setting.value {
+        Value::Bytes(int) => int.natural(),
+        _ => None,
+    })
+}
+
+/// Returns the help for a length after a type that has none, which may be meant as a value.
+fn no_length(typed: &Typed, word: &Name) -> String {
+    let name = typed.name.text;
+    let native = foreign::type_name(word.text).unwrap_or(word.text);
+    match length(typed) {
+        Some(number) => {
+            let constant = if number < 256 { number.to_string() } else { format!("{number:#x}") };
+            let constant =
+                format!("for a constant, write `{name}: {native}`, and `{name}.value = {constant};` in the block");
+            match native {
+                "u8" | "i8" => format!("for an array, write `{name}: bytes {number}`; {constant}"),
+                _ => constant,
+            }
+        }
+        None => "only `bytes`, `text` and `cstring` have a length, as in `bytes 16` or `text length.value`".to_owned(),
+    }
+}
+
+fn unknown(model: &Model, scope: ScopeIndex, typed: &Typed, word: &Name, defines: bool) -> Draft {
     let own = [scope, 0].into_iter().filter_map(|s| model.scopes.get(s)).flat_map(|s| s.types.keys().copied());
     let records = [scope, 0].into_iter().filter_map(|s| model.scopes.get(s)).flat_map(|s| s.names.keys().copied());
     let untagged = |name: &&str| match model.visible(scope, name) {
@@ -168,35 +209,47 @@ fn unknown(model: &Model, scope: ScopeIndex, word: &Name) -> Draft {
     };
     let known: Vec<&str> = TYPES.into_iter().chain(own).chain(records.filter(untagged)).collect();
     let draft = Draft::new(Code::UnknownType, word.span, format!("there is no type `{}`", word.text));
-    if let Some(same) = foreign(word.text) {
-        return draft.help(format!("write `{same}`")).replace(word.span, same);
+    let (prefix, name) = (if defines { "type " } else { "" }, typed.name.text);
+    if TYPES.contains(&name) && !defines {
+        let swapped = format!("{}: {name}", word.text);
+        let draft = draft.help(format!("write `{swapped}`: the name of a field precedes its type"));
+        return draft.propose(typed.name.span.to(word.span), swapped);
+    }
+    if matches!(word.text, REST | "until") {
+        let width = if word.text == REST { "rest".to_owned() } else { format!("until {}", length(typed).unwrap_or(0)) };
+        return draft.help(format!(
+            "list `{name}` without a type, and write `{name}.width = {width}; {name}.interpretation = none;` in the block"
+        ));
+    }
+    let digits = word.text.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    if let Some("bytes" | "byte" | "char" | "text" | "string" | "str") = word.text.strip_suffix(digits)
+        && digits.parse::<u32>().is_ok()
+    {
+        let array = if word.text.starts_with(['b', 'c']) { "bytes" } else { "text" };
+        let text = format!("{array} {digits}");
+        return draft.help(format!("write `{prefix}{name}: {text}`")).replace(word.span, text);
+    }
+    if let Some(same) = foreign::type_name(word.text) {
+        let format = foreign::type_format(word.text).map_or_else(String::new, |format| match defines {
+            true => format!("; in its block, write `format = \"{format}\";`"),
+            false => format!("; in the block, write `{name}.format = \"{format}\";`"),
+        });
+        let draft = draft.help(format!("write `{prefix}{name}: {same}`{format}"));
+        return if format.is_empty() { draft.replace(word.span, same) } else { draft.propose(word.span, same) };
     }
     match nearest(word.text, known.iter().copied()) {
         // Not an edit that `--fix` makes: a similar type may have another size or sign.
-        Some(near) => draft.help(format!("did you mean `{near}`?")),
+        Some(near) => draft.help(format!("did you mean `{prefix}{name}: {near}`?")),
+        None if foreign::guess(word.text).is_some() => {
+            let (guess, format) = foreign::guess(word.text).unwrap_or_default();
+            let statement = if format.is_empty() { String::new() } else { format!(", and `{name}.format = \"{format}\";`") };
+            draft.help(format!("for example, write `{prefix}{name}: {guess}`{statement}"))
+        }
         None => draft.help(
             "the types are `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, `bytes N`, `text`, `cstring`, untagged records, and \
              types defined as in `type micros: u64;`",
         ),
     }
-}
-
-/// Returns the name of a type of another language.
-fn foreign(word: &str) -> Option<&'static str> {
-    Some(match word {
-        "uint8" | "uint8_t" | "byte" | "char" | "u1" | "bool" => "u8",
-        "uint16" | "uint16_t" | "ushort" | "word" | "u2" => "u16",
-        "uint32" | "uint32_t" | "uint" | "unsigned" | "dword" | "u4" => "u32",
-        "uint64" | "uint64_t" | "ulong" | "qword" | "size_t" | "usize" => "u64",
-        "int8" | "int8_t" | "s8" | "s1" => "i8",
-        "int16" | "int16_t" | "short" | "s16" | "s2" => "i16",
-        "int32" | "int32_t" | "int" | "s32" | "s4" => "i32",
-        "int64" | "int64_t" | "long" | "s64" | "isize" => "i64",
-        "float" | "float32" | "f4" => "f32",
-        "double" | "float64" | "f8" => "f64",
-        "string" | "str" | "String" | "utf8" => "text",
-        _ => return None,
-    })
 }
 
 /// Reports types that are defined by themselves, or by too many others.
@@ -293,10 +346,33 @@ pub(super) fn conflicts(model: &Model, report: &mut Reporter) {
                 report.add(
                     Draft::new(Code::PropertyTwice, second.target(), message)
                         .also(typed.span(), "the type sets it")
-                        .help("change the type, or remove the property"),
+                        .help(instead(typed, second)),
                 );
             }
         }
+    }
+}
+
+/// Returns the help for a property that a type sets, too.
+fn instead(typed: &Typed, second: &Setting) -> String {
+    let name = typed.name.text;
+    let word = typed.word.map_or("", |word| word.text);
+    let width = match &second.value {
+        Value::Expression(expression) => expression.as_int().and_then(|int| int.natural()),
+        Value::Bytes(int) => int.natural(),
+        _ => None,
+    };
+    match (second.property, width, word.as_bytes().first()) {
+        (Some(Property::Width), Some(bytes @ 1..=8), Some(sign @ (b'u' | b'i'))) => {
+            format!("write `{name}: {}{}`, and remove the property", char::from(*sign), bytes * 8)
+        }
+        (Some(Property::Width), Some(bytes), _) => format!("write `{name}: bytes {bytes}`, and remove the property"),
+        (Some(Property::Format), ..) if word == "f32" => format!("write `{name}: u32`, or remove the property"),
+        (Some(Property::Format), ..) if word == "f64" => format!("write `{name}: u64`, or remove the property"),
+        (Some(Property::Format), ..) if word == "text" && !typed.has_length => {
+            format!("write `{name}: vfield`, or remove the property")
+        }
+        _ => "change the type, or remove the property".to_owned(),
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex, VFIELD};
+use super::tags;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
 
-pub(super) fn check(model: &Model, report: &mut Reporter) {
-    records(model, report);
+pub(super) fn check(model: &Model, predefined: [u32; 3], report: &mut Reporter) {
+    records(model, predefined, report);
     misspelt(model, report);
     if model.records.len() == VFIELD + 1 && !report.failed() {
         report.add(
@@ -22,7 +23,7 @@ pub(super) fn check(model: &Model, report: &mut Reporter) {
 }
 
 /// Reports untagged records that are neither nested in another record nor the element of a stream section.
-fn records(model: &Model, report: &mut Reporter) {
+fn records(model: &Model, predefined: [u32; 3], report: &mut Reporter) {
     for (index, record) in model.records.iter().enumerate().skip(VFIELD + 1) {
         let is_element = model.scopes.get(record.scope).is_some_and(|s| s.stream == Some(index));
         if !record.tagged && !record.nested && !is_element && record.named {
@@ -32,7 +33,10 @@ fn records(model: &Model, report: &mut Reporter) {
                     record.ast.name.span,
                     format!("nothing uses the untagged record `{}`", record.name()),
                 )
-                .help("list the record as a field of another record, or set `tag.value` in its block"),
+                .help(format!(
+                    "write `tag.value = {};` in its block, or list the record as a field of another record",
+                    tags::next_tag(model, predefined)
+                )),
             );
         }
     }
@@ -73,7 +77,7 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     for (name, (typed, _)) in types.iter().filter(|(name, _)| !used.contains(*name) && !named.contains(*name)) {
         report.add(
             Draft::new(Code::UnusedProperty, typed.name.span, format!("no field has the type or the name `{name}`"))
-                .help("remove the type, or use it in a field list: `NAME: TYPE`"),
+                .help(format!("remove the type, or use it in a field list, as in `size: {name}`")),
         );
     }
     for first in slots.iter().filter_map(|slot| slot.first()) {

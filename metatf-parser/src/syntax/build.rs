@@ -35,6 +35,7 @@ pub(super) struct RawProperty<'t> {
 /// A builder of nodes from the pairs of one item. The grammar guarantees that the parts of a rule exist, so methods
 /// return `None` only if the grammar and the builder disagree.
 pub(super) struct Builder<'l, 'r, 's> {
+    pub(super) text: &'l str,
     /// Offset of the item in the text; offsets from pest are relative to it.
     pub(super) base: usize,
     pub(super) lexed: &'l Lexed,

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use pest::Parser as _;
 
 use super::build::{Builder, Item, RawProperty};
+use super::correct::{self, Begins, Tokens, Within};
 use super::{Grammar, Rule, docs, expected, plain};
 use crate::ast::{Ast, FieldItem, Name, Record, Scope, Setting, Typed};
 use crate::codes::Code;
@@ -24,8 +25,9 @@ pub(crate) fn parse<'t>(text: &'t str, lexed: &Lexed, report: &mut Reporter) -> 
         at: 0,
         piece_end: 0,
         ended: lexed.open_comment,
+        tokens: None,
         reserved: HashSet::new(),
-        ast: Ast { doc: None, scopes: vec![Scope::default()] },
+        ast: Ast { scopes: vec![Scope::default()], ..Ast::default() },
         scope: 0,
     };
     driver.definitions(None);
@@ -51,7 +53,7 @@ impl Scope<'_> {
     }
 }
 
-struct Driver<'t, 'l, 'r, 's> {
+struct Driver<'t: 'l, 'l, 'r, 's> {
     text: &'t str,
     lexed: &'l Lexed,
     report: &'r mut Reporter<'s>,
@@ -61,6 +63,8 @@ struct Driver<'t, 'l, 'r, 's> {
     piece_end: usize,
     /// Whether an unexpected end of the text has been reported.
     ended: bool,
+    /// The tokens with the names that they declare, collected for the first correction.
+    tokens: Option<Tokens<'l>>,
     /// Interpretation words whose use as a name has been reported.
     reserved: HashSet<&'t str>,
     ast: Ast<'t>,
@@ -83,7 +87,7 @@ struct Open {
     brace: Span,
 }
 
-impl<'t> Driver<'t, '_, '_, '_> {
+impl<'t: 'l, 'l> Driver<'t, 'l, '_, '_> {
     fn token(&self, ahead: usize) -> Option<Token> {
         self.lexed.tokens.get(self.at + ahead).copied()
     }
@@ -132,22 +136,65 @@ impl<'t> Driver<'t, '_, '_, '_> {
     }
 
     /// Parses the properties in the block of a record or, if `of_type` is set, of that type.
-    fn block(&mut self, open: &Open, of_type: Option<Name<'t>>) -> Vec<Setting<'t>> {
+    fn block(&mut self, open: &Open, within: Within<'t>, of_type: Option<Name<'t>>) -> Vec<Setting<'t>> {
         let mut properties = Vec::new();
         while let Some(token) = self.token(0).filter(|_| !self.report.is_full()) {
             if self.is_mark(0, b'}') {
                 self.at += 1;
                 return properties;
             }
+            if self.misplaced(within) {
+                continue;
+            }
             let colon = self.token(1).filter(|_| self.word(0).is_some() && self.is_mark(1, b':'));
             if let Some(place) = colon.or(Some(token).filter(|_| self.at_section() || self.at_type())) {
                 self.not_closed(open, place.span, "before the next definition");
                 return properties;
             }
-            properties.extend(self.block_property(of_type));
+            properties.extend(self.block_property(within, of_type));
         }
         self.not_closed_at_end(open);
         properties
+    }
+
+    /// Reports a field or a type in a block, and returns true if there is one.
+    fn misplaced(&mut self, within: Within<'t>) -> bool {
+        let is_type = self.at_type();
+        if !is_type && !(self.word(0).is_some() && self.is_mark(1, b':') && !self.is_mark(2, b'(')) {
+            return false;
+        }
+        let tokens = self.tokens.get_or_insert_with(|| Tokens::new(self.text, self.lexed));
+        let Some(end) = correct::end_of(tokens, self.at) else { return false };
+        let ends = |index: usize, mark: u8| self.lexed.tokens.get(index).is_some_and(|t| t.kind == Kind::Mark(mark));
+        if is_type {
+            // A type at the start of a line is more likely to follow a block that is not closed.
+            if self.starts_line() || !ends(end, b';') || !matches!(within, Within::Record(_)) {
+                return false;
+            }
+            let place = self.lexed.tokens.get(self.at).map_or(Span::at(0), |token| token.span);
+            let end_span = self.lexed.tokens.get(end).map_or(place, |token| token.span);
+            let text = self.text.get(place.to(end_span).range()).unwrap_or_default();
+            self.report.add(
+                Draft::new(Code::Brace, place, "a type cannot be defined in the block of a record")
+                    .help(format!("move `{text}` before the record")),
+            );
+            let scope = self.scope;
+            if let Some(Item::Type { typed, .. }) = self.pest(Rule::item)
+                && let Some(scope) = self.ast.scopes.get_mut(scope)
+            {
+                scope.types.push(typed);
+            }
+            return true;
+        }
+        if !(ends(end, b';') || ends(end, b'}')) {
+            return false;
+        }
+        let expected = "a block contains only properties".to_owned();
+        let Some(found) = correct::correct(tokens, self.at, self.at + 1, within, expected) else { return false };
+        self.report.add(found.draft);
+        self.at = if ends(end, b';') { end + 1 } else { end };
+        self.piece_end = 0;
+        true
     }
 
     fn stray_brace(&mut self, token: Token) {
@@ -183,6 +230,11 @@ impl<'t> Driver<'t, '_, '_, '_> {
     /// Parses the item at the next token with a grammar rule. On failure, reports the mistake and recovers. To save
     /// memory, the pairs are dropped as soon as the node is built.
     fn pest(&mut self, rule: Rule) -> Option<Item<'t>> {
+        self.pest_within(rule, Within::Section)
+    }
+
+    /// Works like [`pest`](Self::pest) for an item in this block.
+    fn pest_within(&mut self, rule: Rule, within: Within<'t>) -> Option<Item<'t>> {
         let base = self.token(0)?.span.start();
         if self.lexed.statement_is_bad(self.at) {
             self.recover(self.at);
@@ -192,16 +244,71 @@ impl<'t> Driver<'t, '_, '_, '_> {
             Ok(mut pairs) => {
                 let pair = pairs.next()?;
                 self.at += self.tokens_until(base + pair.as_span().end());
-                let mut builder = Builder { base, lexed: self.lexed, report: self.report, broken: false };
+                let mut builder =
+                    Builder { text: self.text, base, lexed: self.lexed, report: self.report, broken: false };
                 builder.item(pair.into_inner().next()?)
             }
             Err(error) => {
                 let index = self.at + self.tokens_until(base + expected::offset(&error));
+                if within == Within::Section && !self.is_mark(1, b'.') {
+                    let head = self.lexed.tokens.get(self.at..).unwrap_or_default().iter().take(3);
+                    let names = head.take_while(|token| token.kind == Kind::Name);
+                    self.ast.unparsed.extend(names.filter_map(|token| self.text.get(token.span.range())));
+                }
+                if self.corrected(expected::rules(&error), index, within) {
+                    return None;
+                }
                 self.syntax_error(expected::rules(&error), index);
                 self.recover(index);
                 None
             }
         }
+    }
+
+    /// Reports the mistake of the item at the next token with a correction, if there is one, and skips the item. Token
+    /// `index` cannot be parsed.
+    fn corrected(&mut self, rules: &[Rule], index: usize, within: Within<'t>) -> bool {
+        let Some(word) = self.lexed.tokens.get(index).and_then(|token| self.text.get(token.span.range())) else {
+            return false;
+        };
+        let expected = expected::message(rules, word);
+        let tokens = self.tokens.get_or_insert_with(|| Tokens::new(self.text, self.lexed));
+        let Some(found) = correct::correct(tokens, self.at, index, within, expected) else {
+            return false;
+        };
+        if found.is_reserved && !self.reserved.insert(word) {
+            self.report.add_again();
+        } else {
+            self.report.add(found.draft);
+        }
+        let first = self.at;
+        (self.at, self.piece_end) = (found.end, 0);
+        let Some(token) = self.token(0) else { return true };
+        match token.kind {
+            Kind::Mark(b';') => self.at += 1,
+            Kind::Mark(b'{') => {
+                self.at += 1;
+                let (what, brace) = ("a block".to_owned(), token.span);
+                match found.begins {
+                    Begins::Section => self.section_body(Scope::default(), &Open { what, brace }, first),
+                    Begins::Foreign => self.skip_foreign(),
+                    Begins::Record | Begins::Nothing => {
+                        drop(self.block(&Open { what, brace }, Within::Record(None), None));
+                    }
+                    Begins::Type => {
+                        let name = Name { text: "", span: token.span };
+                        drop(self.block(&Open { what, brace }, Within::Type, Some(name)));
+                    }
+                }
+                if found.begins != Begins::Section && self.is_mark(0, b';') {
+                    self.at += 1;
+                }
+            }
+            // Always advance.
+            _ if self.at == first => self.at += 1,
+            _ => {}
+        }
+        true
     }
 
     /// Parses the next item with the fast path. Returns `None` if the item requires the grammar.
@@ -350,7 +457,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
             let first = self.at;
             self.section_body(Scope::default(), &Open { what: "a section".into(), brace }, first);
         } else {
-            self.block(&Open { what: "a record's block".into(), brace }, None);
+            self.block(&Open { what: "a record's block".into(), brace }, Within::Record(None), None);
         }
     }
 
@@ -416,7 +523,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
         let mut block = Vec::new();
         if let Some(brace) = brace {
-            block = self.block(&Open { what: format!("the block of record `{}`", name.text), brace }, None);
+            let open = Open { what: format!("the block of record `{}`", name.text), brace };
+            block = self.block(&open, Within::Record(first_field(&fields)), None);
             if self.is_mark(0, b';') {
                 self.at += 1;
             }
@@ -458,7 +566,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         let mut block = Vec::new();
         if let Some(brace) = brace {
             let what = format!("the block of type `{}`", typed.name.text);
-            block = self.block(&Open { what, brace }, Some(typed.name));
+            block = self.block(&Open { what, brace }, Within::Type, Some(typed.name));
             if self.is_mark(0, b';') {
                 self.at += 1;
             }
@@ -469,11 +577,11 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
     }
 
-    fn block_property(&mut self, of_type: Option<Name<'t>>) -> Option<Setting<'t>> {
+    fn block_property(&mut self, within: Within<'t>, of_type: Option<Name<'t>>) -> Option<Setting<'t>> {
         let (doc, first) = (self.doc(), self.at);
         let item = match of_type {
-            Some(_) => self.pest(Rule::type_item),
-            None => self.plain().or_else(|| self.pest(Rule::block_item)),
+            Some(_) => self.pest_within(Rule::type_item, within),
+            None => self.plain().or_else(|| self.pest_within(Rule::block_item, within)),
         };
         let Some(Item::Property(raw)) = item else { return None };
         let mut setting = self.property(raw, first, doc);
@@ -489,5 +597,14 @@ impl<'t> Driver<'t, '_, '_, '_> {
         let last = self.at.saturating_sub(if ends { 2 } else { 1 });
         let annotation = property.is_none().then(|| value_text(self.text, self.lexed, first, last).into());
         Setting { path, name, quoted, property, value, value_span, annotation, doc }
+    }
+}
+
+/// Returns the first field of a list other than `tag`.
+fn first_field<'t>(fields: &FieldItem<'t>) -> Option<&'t str> {
+    match fields {
+        FieldItem::Name(name) => Some(name.text).filter(|name| *name != "tag"),
+        FieldItem::Group(items) => items.iter().find_map(first_field),
+        FieldItem::Repeat { body, .. } => first_field(body),
     }
 }

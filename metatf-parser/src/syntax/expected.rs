@@ -30,15 +30,26 @@ pub(super) fn rules(error: &Error<Rule>) -> &[Rule] {
     }
 }
 
+/// Returns the message for a token where one of `rules` was expected.
+pub(super) fn message(rules: &[Rule], found: &str) -> String {
+    if is_reserved(found) {
+        return format!("`{found}` is an interpretation, not a name");
+    }
+    format!("expected {}, found `{}`", list(rules), escape(&shorten(found)))
+}
+
 /// Returns the diagnostic for token `index` where one of `rules` was expected. At the end of the text, `index` is the
 /// number of tokens.
 pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed, index: usize) -> Draft {
     let expected = list(rules);
     let Some(token) = lexed.tokens.get(index) else {
         let place = Span::at(text.len());
-        return Draft::new(Code::Syntax, place, format!("expected {expected}, found the end of the file"))
-            .label("the text ends here")
-            .help(help(rules, ""));
+        let draft = Draft::new(Code::Syntax, place, format!("expected {expected}, found the end of the file"))
+            .label("the text ends here");
+        return match statement_before(text, text.len()) {
+            Some(line) if rules.contains(&Rule::missing_semicolon) => draft.help(format!("write `{line};`")),
+            _ => draft.help(help(rules, "")),
+        };
     };
     let found = text.get(token.span.range()).unwrap_or_default();
     if token.kind == Kind::Unknown {
@@ -60,7 +71,10 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
             .label(format!("expected {expected}"))
             .help("choose a different name: the interpretation words are reserved");
     }
-    if let Some(draft) = missing_semicolon(rules, source, lexed, index).or_else(|| missing_comma(rules, lexed, index)) {
+    if let Some(draft) = missing_semicolon(rules, text, source, lexed, index) {
+        return draft;
+    }
+    if let Some(draft) = common_mistake(rules, text, lexed, index) {
         return draft;
     }
     let place = token_place(token, text);
@@ -80,19 +94,41 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
 }
 
 /// Returns the help for a character that the language does not have.
-fn unknown_help(text: &str, token: &Token) -> &'static str {
+fn unknown_help(text: &str, token: &Token) -> String {
     let rest = text.get(token.span.start()..).unwrap_or_default();
     let directive = rest.strip_prefix('#').map(str::trim_start);
-    match directive {
-        Some(rest) if rest.starts_with("include") || rest.starts_with("import") => INCLUDE,
-        Some(rest) if rest.starts_with("define") => {
+    let help = match (directive, rest.chars().next().unwrap_or_default()) {
+        (Some(rest), _) if rest.starts_with("include") || rest.starts_with("import") => INCLUDE,
+        (Some(rest), _) if rest.starts_with("define") => {
             "there are no constants: write the number itself, as in `size.width = 4;`"
         }
-        Some(_) => "a comment is `// to the end of the line` or `/* between these marks */`",
-        None => {
+        (Some(rest), _) => {
+            let line = rest.lines().next().unwrap_or_default().trim();
+            return if matches!(line.len(), 1..=80) {
+                format!("write the comment as `// {line}`")
+            } else {
+                "a comment is `// to the end of the line` or `/* between these marks */`".to_owned()
+            };
+        }
+        (None, '“' | '”' | '„' | '«' | '»') => {
+            "write strings with straight quotes, as in `size.unit = \"bytes\";`"
+        }
+        (None, '‘' | '’') => "write characters with straight quotes, as in `magic.value = 'IHDR';`",
+        (None, '\'') => "a number written as characters has 1 to 8 characters and ends on its line, as in `'IHDR'`",
+        (None, '–' | '—' | '−') => "write `-` for subtraction and negative numbers",
+        (None, '×') => "write `*` for repetitions and products",
+        (None, c) if c.is_alphabetic() => "a name consists of the letters `a` to `z` and `A` to `Z`, digits and `_`",
+        (None, '[' | ']') => {
+            "there are no brackets: write a repetition as `n*item: u16`, and a byte array as `id: bytes 16`"
+        }
+        (None, '&' | '|' | '^' | '~' | '?') => {
+            "the operators are `+ - * / %` and comparisons; a bit of a field is `flags.bit 3`"
+        }
+        (None, _) => {
             "outside of comments and strings, a DTD contains only names, numbers, strings and `{ } ( ) : ; , . * / % + - = < > !`"
         }
-    }
+    };
+    help.to_owned()
 }
 
 const INCLUDE: &str = "a DTD is a single file and cannot include others: copy the definitions into it";
@@ -110,34 +146,105 @@ pub(super) fn foreign(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Reports a missing `;` at the end of the line, not at the start of the next line.
-fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usize) -> Option<Draft> {
+/// Reports a missing `;` after its statement, not at the start of the next statement, which may be on the next line.
+fn missing_semicolon(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed, index: usize) -> Option<Draft> {
     let token = lexed.tokens.get(index)?;
     let before = lexed.tokens.get(index.checked_sub(1)?)?;
     let ends_line = source.line_of(before.span.end()) < source.line_of(token.span.start());
     let closes = token.kind == Kind::Mark(b'}');
-    (rules.contains(&Rule::missing_semicolon) && !rules.contains(&Rule::open_brace) && (ends_line || closes)).then(
-        || {
-            Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `;` after the property's value")
-                .label("expected `;`")
-                .help("every property must end with `;`")
-                .replace(Span::at(before.span.end()), ";")
-        },
-    )
+    let dot = lexed.tokens.get(index + 1).is_some_and(|next| next.kind == Kind::Mark(b'.'));
+    let begins = token.kind == Kind::Name && dot;
+    let is_type = rules.contains(&Rule::open_brace);
+    if !rules.contains(&Rule::missing_semicolon) || !(ends_line || !is_type && (closes || begins)) {
+        return None;
+    }
+    let what = if is_type { "the type" } else { "the property's value" };
+    let place = Span::at(before.span.end());
+    let draft =
+        Draft::new(Code::Syntax, place, format!("expected `;` after {what}")).label("expected `;`").replace(place, ";");
+    Some(match statement_before(text, place.start()) {
+        Some(line) => draft.help(format!("write `{line};`")),
+        None => draft.help("every property must end with `;`"),
+    })
 }
 
-/// Reports a missing comma between two fields at the end of the first field.
-fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
+/// Returns the statement that ends at an offset, if it is short and on one line.
+fn statement_before(text: &str, end: usize) -> Option<&str> {
+    let text = text.get(..end)?.trim_end();
+    let start = text.rfind([';', '{', '}', '\n']).map_or(0, |at| at + 1);
+    text.get(start..).map(str::trim).filter(|line| matches!(line.len(), 1..=80))
+}
+
+/// Reports a parenthesis that is missing or superfluous, a comment in another notation, or a number in one.
+fn common_mistake(rules: &[Rule], text: &str, lexed: &Lexed, index: usize) -> Option<Draft> {
     let token = lexed.tokens.get(index)?;
-    let before = lexed.tokens.get(index.checked_sub(1)?)?;
-    let field = matches!(token.kind, Kind::Name | Kind::Mark(b'('));
-    (field && rules.contains(&Rule::missing_comma) && rules.contains(&Rule::missing_close_paren)).then(|| {
-        Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `,` between two fields")
-            .label("expected `,`")
-            .also(token.span, "the next field")
-            .help("write a list of fields as `(tag, size, n*item, (a, b))`")
-            .replace(Span::at(before.span.end()), ",")
-    })
+    let found = text.get(token.span.range())?;
+    let next = lexed.tokens.get(index + 1).and_then(|token| text.get(token.span.range())).unwrap_or_default();
+    let starts_item = rules.contains(&Rule::section_head) || rules.contains(&Rule::item);
+    let draft = |message: String| Draft::new(Code::Syntax, token_place(token, text), message);
+    let line = text.get(token.span.start()..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    match (found, next) {
+        ("{", _) if rules.contains(&Rule::missing_close_paren) => {
+            let before = lexed.tokens.get(index.checked_sub(1)?)?.span.end();
+            let draft = draft("expected `)`, found `{`".to_owned()).replace(Span::at(before), ")");
+            Some(match statement_before(text, before) {
+                Some(head) => draft.help(format!("write `{head}) {{`")),
+                None => draft.help("close the field list with `)`"),
+            })
+        }
+        (")", _) if starts_item => Some(
+            draft("unmatched `)`".to_owned()).help("remove the `)`, or add the missing `(`").propose(token.span, ""),
+        ),
+        ("-", "-") | (";", ";") if starts_item => {
+            let comment = line.trim_start_matches(['-', ';']).trim();
+            Some(
+                draft(format!("`{found}{next}` does not begin a comment"))
+                    .help(format!("write `// {}`", shorten(comment))),
+            )
+        }
+        ("<", "!" | "?") if starts_item => Some(draft("this is not a DTD of XML".to_owned()).help(
+            "write a record as `NAME: (size: u32, id: bytes 16) { tag.value = 4; }`, and a comment as `// text`",
+        )),
+        _ if token.kind == Kind::Int && (rules.contains(&Rule::int) || rules.contains(&Rule::value)) => {
+            Some(draft(format!("`{}` is not a number", shorten(found))).help(match other_number(found) {
+                Some(number) => format!("write `{number}`"),
+                None => "write a decimal or hexadecimal number, such as `42`, `0x2a` or `1_000`".to_owned(),
+            }))
+        }
+        (".", _) if !rules.contains(&Rule::missing_dot) && next.bytes().all(|b| b.is_ascii_digit()) => {
+            let before = lexed.tokens.get(index.checked_sub(1)?).filter(|token| token.kind == Kind::Int)?;
+            let whole = text.get(before.span.range())?;
+            Some(draft("numbers are integers".to_owned()).help(format!("write `{whole}`")))
+        }
+        _ => None,
+    }
+}
+
+/// Returns a number in another notation as a decimal or hexadecimal number.
+fn other_number(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase().replace('_', "");
+    let parse = |digits: &str, radix| u64::from_str_radix(digits, radix).ok();
+    let value = if let Some(digits) = lower.strip_prefix("0b") {
+        parse(digits, 2)
+    } else if let Some(digits) = lower.strip_prefix("0o") {
+        parse(digits, 8)
+    } else if let Some(digits) = lower.strip_prefix("0x") {
+        return parse(digits.trim_end_matches(['u', 'l', 'h']), 16).map(|value| format!("{value:#x}"));
+    } else if let Some(digits) = lower.strip_suffix('h') {
+        return parse(digits, 16).map(|value| format!("{value:#x}"));
+    } else if let Some(digits) = lower.strip_suffix(['k', 'm', 'g']) {
+        let shift = if lower.ends_with('k') {
+            10
+        } else if lower.ends_with('m') {
+            20
+        } else {
+            30
+        };
+        parse(digits, 10).and_then(|value| value.checked_mul(1 << shift))
+    } else {
+        parse(lower.trim_end_matches(['u', 'l']), 10)
+    };
+    value.map(|value| value.to_string())
 }
 
 fn help(rules: &[Rule], found: &str) -> &'static str {
@@ -168,6 +275,12 @@ fn help(rules: &[Rule], found: &str) -> &'static str {
         "every property must end with `;`"
     } else if rules.contains(&Rule::missing_colon) {
         "write a record as `record: (field, ...) { ... }`, and a property as `field.property = value;`"
+    } else if rules.contains(&Rule::missing_comma) || rules.contains(&Rule::missing_close_paren) {
+        "write a list of fields as `(time: u32 delta, n: u8, n*item: u16, id: bytes 16)`"
+    } else if rules.contains(&Rule::open_brace) {
+        "the definitions of a section are in braces: `section log 1 { ... }`"
+    } else if rules.contains(&Rule::name) {
+        "a name consists of letters, digits and `_`, and begins with a letter or `_`"
     } else {
         "for the grammar, see section 2 of the language specification"
     }
@@ -269,7 +382,13 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::used_word => "`used`",
         Rule::by_word | Rule::wrong_by => "`by`",
         // pest does not report these rules, because they are not tokens or are silent.
-        Rule::WHITESPACE
+        Rule::EOI
+        | Rule::whole_list
+        | Rule::whole_kind
+        | Rule::whole_interpretation
+        | Rule::whole_value
+        | Rule::whole_expression
+        | Rule::WHITESPACE
         | Rule::COMMENT
         | Rule::line_comment
         | Rule::block_comment

@@ -1,7 +1,9 @@
 //! Parses text to a syntax tree (spec 2). [`driver`] iterates over items, and pest parses each item with the grammar
-//! `metatf.pest`. [`build`], [`values`] and [`model`] convert the pairs to the tree, and [`expected`] describes errors.
+//! `metatf.pest`. [`build`], [`values`] and [`model`] convert the pairs to the tree. If an item cannot be parsed, [`correct`]
+//! suggests the line to write, and otherwise [`expected`] describes the error.
 
 mod build;
+mod correct;
 mod docs;
 mod driver;
 mod expected;

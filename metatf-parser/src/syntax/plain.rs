@@ -206,7 +206,7 @@ mod tests {
         let base = lexed.tokens[first].span.start();
         let mut report = Reporter::new(source);
         let pair = Grammar::parse(Rule::item, &text[base..]).unwrap().next().unwrap();
-        let mut builder = Builder { base, lexed, report: &mut report, broken: false };
+        let mut builder = Builder { text, base, lexed, report: &mut report, broken: false };
         shown(&builder.item(pair.into_inner().next().unwrap()).unwrap())
     }
 

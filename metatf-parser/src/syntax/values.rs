@@ -3,6 +3,7 @@
 
 use super::Rule;
 use super::build::{Builder, Pair};
+use super::correct::{self, Tokens};
 use crate::ast::{Argument, Aspect, Expression, Interpretation, Name, Operator, Reference, Step, Value};
 use crate::codes::Code;
 use crate::diagnostic::Draft;
@@ -63,7 +64,8 @@ impl Builder<'_, '_, '_> {
 
     fn base_reference<'t>(&mut self, word: InterpretationWord, pair: Pair<'t>) -> Option<Reference<'t>> {
         let reference = self.reference(pair)?;
-        if reference.of != Aspect::Value || reference.path.len() < 2 {
+        // The end of the reference may have been reported.
+        if !self.broken && (reference.of != Aspect::Value || reference.path.len() < 2) {
             self.mistake(
                 Draft::new(
                     Code::BadReference,
@@ -75,7 +77,13 @@ impl Builder<'_, '_, '_> {
                         _ => "a base must be the value of a record's field",
                     },
                 )
-                .help(format!("write `{} RECORD.FIELD.value`", word.name())),
+                .help(match word {
+                    InterpretationWord::Default => {
+                        "write `default 0` or another number, or `default HEADER.FIELD.value` with the record of a header"
+                            .to_owned()
+                    }
+                    _ => format!("write `{} RECORD.FIELD.value`", word.name()),
+                }),
             );
         }
         Some(reference)
@@ -100,10 +108,12 @@ impl Builder<'_, '_, '_> {
                 }
                 None => format!("`{}` of a field cannot be used in an expression", last.text),
             };
-            self.mistake(
-                Draft::new(Code::BadReference, last.span, message)
-                    .help("a reference must end in `.value`, `.width` or `.bit N`, with N from 0 to 63"),
-            );
+            let written = correct::reference(&Tokens::new(self.text, self.lexed), span);
+            let draft = Draft::new(Code::BadReference, last.span, message);
+            self.mistake(match written {
+                Some(text) => draft.help(format!("write `{text}`")).replace(span, text),
+                None => draft.help("a reference must end in `.value`, `.width` or `.bit N`, with N from 0 to 63"),
+            });
         }
         Some(Reference { path, of: of.unwrap_or(Aspect::Value), span })
     }

@@ -5,6 +5,7 @@ mod hostile;
 #[cfg(feature = "index")]
 mod lint;
 mod memory;
+mod mistakes;
 mod mutations;
 mod predicted;
 mod schema;
