@@ -8,7 +8,7 @@ use crate::index::{Declared, Index, SymbolKind};
 use crate::lexer::{Kind, Lexed, Token};
 use crate::parse::lex;
 use crate::schema::{Argument, Format, InterpretationWord, MODEL_REVISION};
-use crate::vocabulary::{OTHER, OnTag, PREDICTORS, Property, REST, ROLES, Takes};
+use crate::vocabulary::{OTHER, OnTag, PREDICTORS, Property, REST, ROLES, TYPES, Takes};
 
 /// A completion for a location in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +61,8 @@ struct Place<'t> {
     words: Vec<&'t str>,
     /// The byte range of the partially typed word.
     replace: Range<usize>,
+    /// The types that the text defines.
+    types: Vec<&'t str>,
     /// Whether the partially typed word is a string.
     in_text: bool,
     /// The names of the section and the record that enclose the cursor.
@@ -99,7 +101,13 @@ impl<'t> Place<'t> {
         // An unterminated string is replaced only up to the cursor.
         let closed = begun.is_some_and(|t| t.kind != Kind::Text || word(t).len() > 1 && word(t).ends_with('"'));
         let replace = begun.map_or(offset..offset, |t| t.span.start()..if closed { t.span.end() } else { offset });
+        let defines = |tokens: &[Token]| match tokens {
+            [first, name, colon] if word(first) == "type" && word(colon) == ":" => Some(name.span),
+            _ => None,
+        };
+        let types = lexed.tokens.windows(3).filter_map(|tokens| text.get(defines(tokens)?.range()));
         Some(Place {
+            types: types.collect(),
             words: before.get(first..)?.iter().map(word).collect(),
             replace,
             in_text: begun.is_some_and(|t| t.kind == Kind::Text),
@@ -223,6 +231,10 @@ fn statement(place: &Place, scope: &Scope, list: &mut List) {
             list.words(CompletionKind::Field, scope.fields());
         }
         ["section", ..] => {}
+        ["type", _, ":"] | [_, ":", .., _, ":"] => types(place, scope, list),
+        ["type", _, ":", kind] | [_, ":", .., ":", kind] if TYPES.contains(kind) || place.types.contains(kind) => {
+            interpretation(scope, &[], list);
+        }
         [_, ":", ..] => {
             list.words(CompletionKind::Field, ["tag"]);
             list.records(scope);
@@ -252,6 +264,28 @@ fn statement(place: &Place, scope: &Scope, list: &mut List) {
         }
         _ => {}
     }
+}
+
+/// Completes the type of a field.
+fn types(place: &Place, scope: &Scope, list: &mut List) {
+    for name in TYPES {
+        let doc = match name.split_at(1) {
+            ("u", bits) => format!("An unsigned number of {bits} bits."),
+            ("i", bits) => format!("A signed number of {bits} bits."),
+            ("f", bits) => format!("A floating-point number of {bits} bits."),
+            _ if name == "bytes" => "A byte array: `bytes 16`, or `bytes n.value` with an earlier field `n`.".to_owned(),
+            _ if name == "text" => "A text preceded by its length, or `text 16` without one.".to_owned(),
+            _ => "A text that ends before a zero byte.".to_owned(),
+        };
+        let text = if name == "bytes" { "bytes " } else { name };
+        list.add(CompletionKind::Value, name, text, &doc);
+    }
+    for name in &place.types {
+        list.add(CompletionKind::Value, name, name, "A type that this DTD defines.");
+    }
+    list.records(scope);
+    list.add(CompletionKind::Record, "vfield", "vfield", "A byte array preceded by its length.");
+    interpretation(scope, &[], list);
 }
 
 fn value(place: &Place, scope: &Scope, (path, name): (&[&str], &str), before: &[&str], list: &mut List) {
@@ -381,5 +415,27 @@ fn model(scope: &Scope, before: &[&str], list: &mut List) {
             list.add(CompletionKind::Keyword, "by", "by ", "Keeps a separate context for each value of a field.");
             list.sections(scope);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::complete;
+
+    fn labels(text: &str) -> Vec<String> {
+        let index = crate::index(text.as_bytes());
+        complete(text.as_bytes(), &index, text.len()).into_iter().map(|found| found.label).collect()
+    }
+
+    #[test]
+    fn types_after_the_name_of_a_field() {
+        let types = labels("type micros: u64;\nsection s 1 {\n    point: (x: u8);\n    r: (a: u8, time: ");
+        for name in ["u32", "f64", "bytes", "text", "cstring", "micros", "point", "vfield", "delta"] {
+            assert!(types.iter().any(|label| label == name), "{name} is not in {types:?}");
+        }
+        let after = labels("section s 1 { r: (time: u32 ");
+        assert!(after.iter().any(|label| label == "delta") && !after.iter().any(|label| label == "u32"), "{after:?}");
+        let fields = labels("section s 1 { q: (size: u8); r: (");
+        assert!(fields.iter().any(|label| label == "size") && !fields.iter().any(|label| label == "u32"), "{fields:?}");
     }
 }

@@ -98,6 +98,41 @@ fn check(text: &str) -> bool {
     true
 }
 
+/// Removes or repeats tokens of real DTDs. Each mistake has a location in the text, and an edit that can be applied.
+#[test]
+fn near_gallery() {
+    let rounds = std::env::var("METATF_ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(20);
+    let mut numbers = Numbers(0x2545_F491_4F6C_DD1D);
+    let folder = metatf_test::root().join("dtds/gallery");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|e| e == "dtd"));
+    files.sort();
+    let mut mistakes = 0;
+    for text in files.iter().map(|file| fs::read_to_string(file).unwrap()) {
+        let original = pieces(&text);
+        for _ in 0..rounds {
+            let mut pieces = original.clone();
+            for _ in 0..=numbers.below(2) {
+                let (at, other) = (numbers.below(pieces.len()), numbers.below(pieces.len()));
+                match numbers.below(3) {
+                    0 => drop(pieces.remove(at)),
+                    1 => pieces.insert(at, original[other.min(original.len() - 1)].clone()),
+                    _ => pieces.swap(at, other),
+                }
+            }
+            let mutated = pieces.concat();
+            for found in parse("m.dtd", mutated.as_bytes()).diagnostics {
+                mistakes += 1;
+                assert!(found.primary.line > 0 && found.primary.span.end <= mutated.len(), "{found:?}\n{mutated}");
+                assert!(found.help.is_some(), "{found:?}\n{mutated}");
+                let edited = found.suggestion.map(|suggestion| suggestion.apply(mutated.as_bytes()));
+                assert!(edited.is_none_or(|edited| edited.is_some()), "{mutated}");
+            }
+        }
+    }
+    assert!(mistakes > files.len() * rounds / 4, "{mistakes}");
+}
+
 #[test]
 fn near_vectors() {
     let rounds = std::env::var("METATF_ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(40);
