@@ -273,7 +273,9 @@ fn types(place: &Place, scope: &Scope, list: &mut List) {
             ("u", bits) => format!("An unsigned number of {bits} bits."),
             ("i", bits) => format!("A signed number of {bits} bits."),
             ("f", bits) => format!("A floating-point number of {bits} bits."),
-            _ if name == "bytes" => "A byte array: `bytes 16`, or `bytes n.value` with an earlier field `n`.".to_owned(),
+            _ if name == "bytes" => {
+                "A byte array: `bytes 16`, or `bytes n.value` with an earlier field `n`.".to_owned()
+            }
             _ if name == "text" => "A text preceded by its length, or `text 16` without one.".to_owned(),
             _ => "A text that ends before a zero byte.".to_owned(),
         };

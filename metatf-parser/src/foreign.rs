@@ -158,6 +158,7 @@ pub(crate) fn interpretation(word: &str) -> Option<&'static str> {
 /// SLEEPING`. Numbers that are missing count up from 0, or from the number before. In a list of `flags`, numbers that
 /// are powers of two become the numbers of their bits if `masks` is set.
 pub(crate) fn name_list(text: &str, masks: bool) -> Option<String> {
+    let text = &text.replace("..", "-");
     let inner = text.trim().trim_matches(|c: char| matches!(c, '{' | '}' | '[' | ']' | '(' | ')'));
     let mut out = Vec::new();
     let mut next = 0_u64;

@@ -129,6 +129,10 @@ fn other_quotes(setting: &Setting, property: Property) -> Option<String> {
             let text = std::str::from_utf8(&bytes).ok()?.trim_start_matches('\0');
             text.bytes().all(|byte| (b' '..=b'~').contains(&byte)).then(|| format!("\"{text}\""))
         }
+        (Takes::Constant, Value::Text(text)) if text.parse::<u64>().is_err() => {
+            let plain = |byte: u8| (b' '..=b'~').contains(&byte) && !matches!(byte, b'\'' | b'\\');
+            (matches!(text.len(), 1..=8) && text.bytes().all(plain)).then(|| format!("'{text}'"))
+        }
         (Takes::Number | Takes::Constant, Value::Text(text)) => text.parse::<u64>().ok().map(|n| n.to_string()),
         (Takes::Sharing, Value::Text(text)) if matches!(text.as_str(), "own" | "shared") => Some(text.clone()),
         (Takes::Interpretation, Value::Text(text)) => {

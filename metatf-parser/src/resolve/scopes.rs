@@ -58,7 +58,7 @@ fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
         Some(OnTag::TopLevel) if scope != 0 => {
             "move the property to the top level: all tags of a trace have the same width"
         }
-        Some(OnTag::Block) => "set `tag.value` in the block of each record",
+        Some(OnTag::Block) => "set the value in the block of each record, as in `ev: (a: u16) { tag.value = 4; }`",
         Some(OnTag::Never) => NEVER_ON_TAG,
         Some(OnTag::TopLevel | OnTag::Anywhere) | None => return,
     };
@@ -134,7 +134,7 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
             report.add(draft.help("list the field, or remove the property").did_you_mean(
                 name.span,
                 name.text,
-                record.fields.iter().map(|(name, _)| *name),
+                record.fields.iter().map(|(name, _)| *name).chain(["tag"]),
             ));
             return false;
         };

@@ -101,10 +101,12 @@ fn number(model: &Model, property: &Setting, expression: &Expression, report: &m
             Some(n) => format!("tag {n} does not fit in {} bits", bits),
             None => "a tag value must be a non-negative number".to_owned(),
         };
-        report.add(
-            Draft::new(Code::TagValue, property.value_span, message)
-                .help("tags are 0 to 255 unless the top level sets `tag.width` to 2 or 4"),
-        );
+        report.add(Draft::new(Code::TagValue, property.value_span, message).help(match number {
+            Some(n) if n >> 16 == 0 && bits == 8 => {
+                "write `tag.width = 2;` at the top level, or a tag from 0 to 255".to_owned()
+            }
+            _ => format!("write `tag.value = {};`, or another number that no record has", next_tag(model, [1, 2, 3])),
+        }));
     }
     value
 }

@@ -4,9 +4,12 @@ use std::collections::HashSet;
 
 use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex, VFIELD};
 use super::tags;
+use crate::ast::FieldItem;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::foreign;
 use crate::span::Span;
+use crate::vocabulary::TYPES;
 
 pub(super) fn check(model: &Model, predefined: [u32; 3], report: &mut Reporter) {
     records(model, predefined, report);
@@ -27,6 +30,18 @@ fn records(model: &Model, predefined: [u32; 3], report: &mut Reporter) {
     for (index, record) in model.records.iter().enumerate().skip(VFIELD + 1) {
         let is_element = model.scopes.get(record.scope).is_some_and(|s| s.stream == Some(index));
         if !record.tagged && !record.nested && !is_element && record.named {
+            let name = record.name();
+            // Without parentheses, the type is the only field of the record.
+            let kind = if let FieldItem::Name(kind) = &record.ast.fields { kind.text } else { "" };
+            if let Some(kind) = TYPES.into_iter().find(|known| *known == kind).or_else(|| foreign::type_name(kind)) {
+                report.add(
+                    Draft::new(Code::UnusedRecord, record.ast.name.span, format!("nothing uses the untagged record `{name}`"))
+                        .help(format!(
+                            "write `type {name}: {kind};` for a type, or list the field in a record: `NAME: ({name}: {kind})`"
+                        )),
+                );
+                continue;
+            }
             report.add(
                 Draft::new(
                     Code::UnusedRecord,
@@ -74,7 +89,11 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
         .chain(model.scopes.iter().flat_map(|scope| &scope.types))
         .filter_map(|(_, (typed, _))| typed.word.map(|word| word.text))
         .collect();
-    for (name, (typed, _)) in types.iter().filter(|(name, _)| !used.contains(*name) && !named.contains(*name)) {
+    // A field with a mistake may be meant to have the type.
+    let types = if report.failed() { None } else { Some(types) };
+    for (name, (typed, _)) in
+        types.into_iter().flatten().filter(|(name, _)| !used.contains(*name) && !named.contains(*name))
+    {
         report.add(
             Draft::new(Code::UnusedProperty, typed.name.span, format!("no field has the type or the name `{name}`"))
                 .help(format!("remove the type, or use it in a field list, as in `size: {name}`")),

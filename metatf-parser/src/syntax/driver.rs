@@ -160,7 +160,8 @@ impl<'t: 'l, 'l> Driver<'t, 'l, '_, '_> {
     /// Reports a field or a type in a block, and returns true if there is one.
     fn misplaced(&mut self, within: Within<'t>) -> bool {
         let is_type = self.at_type();
-        if !is_type && !(self.word(0).is_some() && self.is_mark(1, b':') && !self.is_mark(2, b'(')) {
+        let is_field = self.word(0).is_some() && self.is_mark(1, b':') && !self.is_mark(2, b'(');
+        if !is_type && !is_field {
             return false;
         }
         let tokens = self.tokens.get_or_insert_with(|| Tokens::new(self.text, self.lexed));
@@ -210,7 +211,7 @@ impl<'t: 'l, 'l> Driver<'t, 'l, '_, '_> {
             Draft::new(Code::Brace, place, format!("{} is not closed {when}", open.what))
                 .label("a definition is not allowed here")
                 .also(open.brace, "opened here")
-                .help("add `}` before this line")
+                .help("add `}` before this line: sections and blocks contain no other sections and records")
                 .replace(Span::at(place.start()), "}\n"),
         );
     }

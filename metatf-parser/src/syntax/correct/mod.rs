@@ -334,7 +334,7 @@ impl<'t> Corrector<'_, 't> {
         let ends = words.len().saturating_sub(2);
         is_list(&format!("({source})"))
             && words.windows(3).all(has_type)
-            && words.get(ends..).is_none_or(|last| has_type(last))
+            && words.get(ends..).is_none_or(has_type)
             && !matches!(words, [only] if !only.is_name())
     }
 

@@ -35,7 +35,7 @@ pub(super) fn captures(corrector: &Corrector, pattern: &str, words: &[Word], dep
     let elements: Vec<&str> = pattern.split(' ').collect();
     // Most patterns contain a literal that the words lack.
     let lacks = |element: &&str| is_literal(element) && !words.iter().any(|word| is_one_of(element, word.text));
-    if elements.len() > words.len() || elements.iter().any(|element| lacks(element)) {
+    if elements.len() > words.len() || elements.iter().any(lacks) {
         return None;
     }
     let mut out = Vec::new();
@@ -163,6 +163,9 @@ fn capture(corrector: &Corrector, class: &str, words: &[Word], depth: usize) -> 
         }
         "VALUE" => Some(source()).filter(|text| is_valid(Rule::whole_value, text)),
         "NAMES" => {
+            if words.iter().any(|word| word.text == ".") {
+                return None;
+            }
             let text = source().replace('"', "");
             let list = foreign::name_list(&text, false).filter(|_| words.len() > 1 || word.starts_with('"'))?;
             Some(format!("\"{list}\""))

@@ -111,6 +111,10 @@ rows! {
     Kind, "`none` has no argument" {
         "TYPE none INT" => "$1";
     }
+    Kind, "`delta` has one argument, the initial value" {
+        "TYPE delta INT INT" => "$1 delta $2";
+        "delta INT INT" => "delta $1";
+    }
     Kind, "a base is the value of a record's field" {
         "TYPE baseOffset NAME" => "$1 baseOffset $record.$2.value";
         "baseOffset NAME" => "baseOffset $record.$1.value";
@@ -255,6 +259,13 @@ rows! {
         "EXPR ? NAME : KIND" => "($1)*$2: $3";
         "EXPR ? NAME" => "($1)*$2";
     }
+    Field, "a field list contains no alternatives" {
+        "switch|match|case|union|choice NAME { ANY }" => "",
+            "write each case as an optional field, as in `($1.value == 1)*FIELD: u8`";
+        "switch|match|case|union|choice ( NAME ) { ANY }" => "",
+            "write each case as an optional field, as in `($1.value == 1)*FIELD: u8`";
+        "NAME : KIND | ANY" => "", "write each case as an optional field, as in `($count.value == 1)*$1: $2`";
+    }
     // Fields: repetitions up to the end or a condition.
     Field, REST {
         "REST * FIELD" => "(rest)*$2";
@@ -315,6 +326,10 @@ rows! {
         "NAME [ EXPR ] : BYTE" => "$1: $3 $2";
     }
     Field, ARRAY {
+        "NAME : COUNT * { LIST }" => "$1: $2*($3)";
+        "NAME : COUNT * [ LIST ]" => "$1: $2*($3)";
+        "COUNT * { LIST }" => "$1*($2)";
+        "COUNT * [ LIST ]" => "$1*($2)";
         "KIND NAME [ COUNT ]" => "$3*$2: $1";
         "KIND [ COUNT ] NAME" => "$2*$3: $1";
         "NAME [ COUNT ] : KIND" => "$2*$1: $3";
@@ -623,6 +638,10 @@ rows! {
         "NAME { PROPERTY =|: VALUE ; }" => "$1.$2 = $3;";
     }
     Statement, "a list of names is a string" {
+        "PATH . doc = ANY" => "$1.doc = \"$2\";";
+        "PATH . unit = ANY" => "$1.unit = \"$2\";";
+        "PATH . was = ANY" => "$1.was = \"$2\";";
+        "PATH . format = ANY" => "$1.format = \"$2\";";
         "PATH . values = NAMES" => "$1.values = $2;";
         "PATH . flags = NAMES" => "$1.flags = $2;";
     }
@@ -657,6 +676,10 @@ rows! {
         "KIND NAME" => "", "add `$2: $1` to the list of the record, as in `NAME: (..., $2: $1)`";
     }
     // Statements of types.
+    Statement, FIELD_FIRST {
+        "NAME = INT" => "", "write the name of the property, as in `$1.value = $2;`";
+        "NAME = VALUE" => "$field.$1 = $2;";
+    }
     Assignment, "only a record has a tag" {
         "tag . value = INT" => "",
             "remove the statement, or define a record, as in `NAME: (size: u32) { tag.value = $1; }`";
