@@ -502,6 +502,11 @@ impl<'a> Looker<'_, 'a> {
         report.add(
             Draft::new(Code::NoInterpretation, self.raw.site, message)
                 .help(match kind {
+                    Some(kind) if width.is_some() => {
+                        format!(
+                            "add `{statement}`, or replace the width by the type `{name}: {kind}` in the field list"
+                        )
+                    }
                     Some(kind) => format!("write `{name}: {kind}` in the field list, or add `{statement}`"),
                     None => format!("add `{statement}`"),
                 })

@@ -211,7 +211,7 @@ impl<'t: 'l, 'l> Driver<'t, 'l, '_, '_> {
             Draft::new(Code::Brace, place, format!("{} is not closed {when}", open.what))
                 .label("a definition is not allowed here")
                 .also(open.brace, "opened here")
-                .help("add `}` before this line: sections and blocks contain no other sections and records")
+                .help("add `}` before this line: a section cannot contain a section, nor a block a record")
                 .replace(Span::at(place.start()), "}\n"),
         );
     }

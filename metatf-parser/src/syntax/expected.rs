@@ -387,7 +387,6 @@ fn words_for(rule: Rule) -> &'static str {
         | Rule::whole_kind
         | Rule::whole_interpretation
         | Rule::whole_value
-        | Rule::whole_expression
         | Rule::WHITESPACE
         | Rule::COMMENT
         | Rule::line_comment

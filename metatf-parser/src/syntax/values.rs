@@ -108,7 +108,11 @@ impl Builder<'_, '_, '_> {
                 }
                 None => format!("`{}` of a field cannot be used in an expression", last.text),
             };
-            let written = correct::reference(&Tokens::new(self.text, self.lexed), span);
+            // Collecting the names takes time proportional to the text.
+            let written = match self.report.is_full() {
+                true => None,
+                false => correct::reference(&Tokens::new(self.text, self.lexed), span),
+            };
             let draft = Draft::new(Code::BadReference, last.span, message);
             self.mistake(match written {
                 Some(text) => draft.help(format!("write `{text}`")).replace(span, text),

@@ -32,9 +32,9 @@ const MESSAGE: usize = 400;
 /// Traceback (most recent call last):
 ///     ...
 /// hatf.Error: <text>:1:31: field `start` has no interpretation
-///   help: add `start.interpretation = none;`, or another interpretation
+///   help: add `start.interpretation = none;`, or replace the width by the type `start: u16` in the field list
 /// <text>:1:38: field `length` has no interpretation
-///   help: add `length.interpretation = none;`, or another interpretation
+///   help: add `length.interpretation = none;`, or replace the width by the type `length: u8` in the field list
 /// >>> dtd = hatf.Dtd('''section spans 1 { span: (tag, start, length) { tag.value = 4;
 /// ...     start.width = 2; start.interpretation = delta 0; length.width = 1; length.interpretation = none; } }''')
 /// >>> with hatf.Writer(dtd, path) as w:

@@ -5,8 +5,8 @@ use super::tokens::{Tokens, Word};
 /// Maximum nesting depth of operators and parentheses.
 const MOST_DEPTH: usize = 16;
 
-/// A rewritten operand, and how tightly its operator binds: 0 for a comparison, 1 for `+` and `-`, 2 for `*`, `/` and `%`,
-/// and 3 for an operand without an operator.
+/// A rewritten operand, and how tightly its operator binds: 0 for a comparison, 1 for `+` and `-`, 2 for `*`, `/` and
+/// `%`, and 3 for an operand without an operator.
 #[derive(Clone)]
 struct Part {
     text: String,

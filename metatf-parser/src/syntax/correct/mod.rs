@@ -1,7 +1,7 @@
 //! Suggests the line to write in place of a notation of another language, or of a near miss.
 //!
-//! If the grammar rejects an item, the rows of the [`table`] are matched with the item's tokens. A correction is suggested
-//! only if the grammar accepts it.
+//! If the grammar rejects an item, the rows of the [`table`] are matched with the item's tokens. A correction is
+//! suggested only if the grammar accepts it.
 
 mod expression;
 mod pattern;
@@ -116,7 +116,7 @@ pub(super) fn correct<'t>(
         (Within::Section, _) => &[Place::Type, Place::Record, Place::Statement],
     };
     if within == Within::Section && terminator == "{" {
-        let foreign = corrector.braces(first, end, &words);
+        let foreign = corrector.braces(end, &words);
         if foreign.is_some() {
             return foreign;
         }
@@ -416,7 +416,7 @@ impl<'t> Corrector<'_, 't> {
     }
 
     /// Corrects a definition whose braces contain fields or named values.
-    fn braces(&self, first: usize, open: usize, head: &[Word]) -> Option<Corrected> {
+    fn braces(&self, open: usize, head: &[Word]) -> Option<Corrected> {
         let close = closing_brace(self.tokens, open)?;
         let content: Vec<Word> = (open + 1..close).map_while(|index| self.tokens.get(index)).collect();
         let names: Vec<&Word> = head.iter().filter(|word| word.is_name()).collect();
@@ -455,7 +455,6 @@ impl<'t> Corrector<'_, 't> {
         let end = self.tokens.get(close)?.span;
         let draft = Draft::new(Code::Syntax, self.place, message).help(format!("write `{text}`"));
         let semicolon = self.tokens.get(close + 1).filter(|word| word.text == ";").map_or(end, |word| word.span);
-        debug_assert!(first <= open);
         let draft = draft.propose(word.span.to(semicolon), text);
         Some(Corrected { draft, is_reserved: false, end: open, begins: Begins::Foreign })
     }

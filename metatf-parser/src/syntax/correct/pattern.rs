@@ -14,9 +14,10 @@
 //! | `KIND`, `INTERPRETATION` | a type with its length or interpretation; an interpretation | the same, corrected |
 //! | `FIELD`, `REPEAT` | an item of a field list; a repetition without a name | the same, corrected |
 //! | `LIST`, `LISTS` | one or more items; two or more items | the items with commas |
-//! | `EXPR`, `NOT`, `COUNT` | an expression; the same; the count of a repetition | the same, rewritten; its negation; the count |
+//! | `EXPR`, `NOT`, `COUNT` | an expression; the same; a count | the same, rewritten; its negation; the count |
 //! | `PATH`, `VALUE` | names with dots; a value of a property | the same |
-//! | `NAMES` | a list of numbers and names | the list as a string |
+//! | `NAMES`, `NUMBERED` | a list of numbers and names; a string with such a list | the list as a string |
+//! | `CHARACTER`, `KINDONLY` | a string of one character; an interpretation without a type | its number; the same |
 //! | `ANY` | any tokens in which brackets match | the same |
 
 use pest::Parser as _;
