@@ -69,8 +69,9 @@ impl Edit<'_> {
         let errors = after.diagnostics.iter().filter(|d| d.severity == Severity::Error);
         let mut fresh = errors.filter(|d| !is_full && !is_known(d));
         let item = self.item();
-        // A syntax error hides errors, which the edit does not cause if they are elsewhere.
-        fresh.all(|d| old.0 > 0 && !d.code.is_syntax() && !item.contains(&d.primary.span.start))
+        // A syntax error hides errors. The edit does not cause those that are elsewhere, or that an edit can fix.
+        let can_be_fixed = |d: &Diagnostic| d.suggestion.as_ref().is_some_and(|suggestion| suggestion.certain);
+        fresh.all(|d| old.0 > 0 && !d.code.is_syntax() && (can_be_fixed(d) || !item.contains(&d.primary.span.start)))
     }
 
     /// Returns the range of the edited items, which commas, parentheses, braces or semicolons delimit.
@@ -103,6 +104,15 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&found.text), wanted);
         assert_eq!(found.fixed.len(), 9, "{:#?}", found.fixed);
         assert!(fix(wanted.as_bytes()).fixed.is_empty());
+    }
+
+    /// A misspelled name is known only after the missing semicolon is inserted.
+    #[test]
+    fn two_mistakes_in_a_statement() {
+        let text = b"section s 1 {\n    r: (tag, size) {\n        tag.value = 4;\n        sise.width = 2\n        size.interpretation = none;\n    }\n}\n";
+        let found = fix(text);
+        assert!(parse("", &found.text).dtd.is_some(), "{}", String::from_utf8_lossy(&found.text));
+        assert_eq!(found.fixed.len(), 2);
     }
 
     /// A comma would turn one error into another.
