@@ -18,8 +18,8 @@ use metatf_page::{Note, Page, Report, Value};
 use serde::Serialize;
 
 use super::lab::{Source, Tables};
-use super::record::options::PythonBlocks;
 use super::processes::peaks;
+use super::record::options::PythonBlocks;
 use super::record::processes::folder_of;
 use super::record::summary::hides_its_objects;
 use super::record::trace_output::free_name;
