@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use hatf_lab::sites::{Counts, Pair, pairs};
-use hatf_trace::stacks::Location;
+use hatf_trace::stacks::{Location, Stacks};
 
 use super::groups::{Groups, title};
-use super::place::Place;
+use super::passing::Folding;
+use super::place::{GroupBy, Place};
 use super::places::Places;
 use crate::compare::{ModuleKey, ModuleKeys};
 
@@ -63,6 +64,31 @@ pub fn function_keys<'p>(traces: &[&'p Places<'_>]) -> Vec<Vec<FunctionKey<'p>>>
         }
     }
     keys
+}
+
+impl<'s> Places<'s> {
+    /// Returns the functions of two traces, grouped by function. A wrapper in one of the traces is folded in both, so
+    /// that the functions of the traces can be compared.
+    #[must_use]
+    pub fn of_two(traces: [&'s Stacks; 2], folding: &Folding) -> [Self; 2] {
+        let mut both = traces.map(|stacks| Self::new(stacks, folding, GroupBy::Function));
+        let folded: Vec<Vec<bool>> = {
+            let keys = function_keys(&both.each_ref());
+            let wrappers: HashSet<_> = both
+                .iter()
+                .zip(&keys)
+                .flat_map(|(places, keys)| {
+                    places.keys().iter().zip(keys).filter(|(key, _)| places.wrappers().contains(key))
+                })
+                .map(|(_, key)| *key)
+                .collect();
+            keys.iter().map(|keys| keys.iter().map(|key| wrappers.contains(key)).collect()).collect()
+        };
+        for (places, folded) in both.iter_mut().zip(folded) {
+            places.fold_also(&folded);
+        }
+        both
+    }
 }
 
 /// Pairs the application functions of two traces. The name of a pair is the name in the second trace, if the function

@@ -1,8 +1,7 @@
 //! The distinct frames of all stacks. A frame is a function and a line.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
-use super::compared::function_keys;
 use super::passing::{Folding, is_allocator, may_wrap};
 use super::place::{GroupBy, Place};
 use super::wrappers::{self, Frame, Function, Role, wrappers_sentence};
@@ -148,31 +147,8 @@ impl<'s> Places<'s> {
         wrappers_sentence(&self.wrappers)
     }
 
-    /// Returns the functions of two traces, grouped by function. A wrapper in one of the traces is folded in both, so
-    /// that the functions of the traces can be compared.
-    #[must_use]
-    pub fn of_two(traces: [&'s Stacks; 2], folding: &Folding) -> [Self; 2] {
-        let mut both = traces.map(|stacks| Self::new(stacks, folding, GroupBy::Function));
-        let folded: Vec<Vec<bool>> = {
-            let keys = function_keys(&both.each_ref());
-            let wrappers: HashSet<_> = both
-                .iter()
-                .zip(&keys)
-                .flat_map(|(places, keys)| {
-                    places.keys.iter().zip(keys).filter(|(key, _)| places.wrappers.contains(key))
-                })
-                .map(|(_, key)| *key)
-                .collect();
-            keys.iter().map(|keys| keys.iter().map(|key| wrappers.contains(key)).collect()).collect()
-        };
-        for (places, folded) in both.iter_mut().zip(folded) {
-            places.fold_also(&folded);
-        }
-        both
-    }
-
     /// Folds more functions, given for each function whether it is a wrapper.
-    fn fold_also(&mut self, is_wrapper: &[bool]) {
+    pub(super) fn fold_also(&mut self, is_wrapper: &[bool]) {
         let before = self.wrappers.len();
         for (key, _) in self.keys.iter().zip(is_wrapper).filter(|(_, is)| **is) {
             if !self.wrappers.contains(key) {
