@@ -75,7 +75,7 @@ fn earlier_names(text: &[u8], of: &Index, symbol: SymbolId, name: &str) -> Vec<S
     for (id, member) in family {
         let old = member.name.as_str();
         let found: Vec<_> = match member.kind {
-            SymbolKind::Field => of.fields(id).filter_map(|(_, field)| earlier(text, field, old, name)).collect(),
+            SymbolKind::Field => of.fields(id).filter_map(|(_, field)| earlier(text, of, field, old, name)).collect(),
             SymbolKind::Record => {
                 let declared = of.records.iter().filter(|record| member.definitions.contains(&record.span));
                 declared.filter_map(|record| earlier_record(text, record, old, name)).collect()
@@ -93,15 +93,66 @@ fn earlier_names(text: &[u8], of: &Index, symbol: SymbolId, name: &str) -> Vec<S
 }
 
 /// Returns the edit that adds an earlier name to a field.
-fn earlier(text: &str, field: &ResolvedField, old: &str, new: &str) -> Option<Suggestion> {
+fn earlier(text: &str, of: &Index, field: &ResolvedField, old: &str, new: &str) -> Option<Suggestion> {
     if let Some(list) = field.set(Property::Was).and_then(|set| set.value_span.clone()) {
         return extended(text, list, old, new);
     }
     let set = field.set(Property::Interpretation).filter(|set| set.span.is_some());
     let set = set.or_else(|| field.set(Property::Width))?;
-    let path = text.get(set.span.clone()?)?.rsplit_once('.')?.0.trim_end();
+    let target = set.span.clone().and_then(|span| text.get(span)).filter(|target| !target.contains(':'));
+    let Some(target) = target else { return earlier_typed(text, of, &field.site, old, new) };
+    let path = target.rsplit_once('.')?.0.trim_end();
     let before = path.strip_suffix(old).filter(|before| before.is_empty() || before.ends_with('.'))?;
     statement_after(text, set, &format!("{before}{new}.was = \"{old}\";"))
+}
+
+/// Returns the edit that adds an earlier name to a field with a type: in the block of the record, or if the field list
+/// contains only the name, in the block of the type with this name. Adds the block if there is none.
+fn earlier_typed(text: &str, of: &Index, field: &Range<usize>, old: &str, new: &str) -> Option<Suggestion> {
+    let has_type = |name: &Range<usize>| text.get(name.end..).is_some_and(|rest| rest.trim_start().starts_with(':'));
+    let (statement, at) = if has_type(field) {
+        let mut records = of.outline.iter().flat_map(|item| std::iter::once(item).chain(&item.children));
+        let record = records.find(|item| item.kind == SymbolKind::Record && item.extent.contains(&field.start))?;
+        (format!("{new}.was = \"{old}\";"), end_of_list(text, record.span.end)?)
+    } else {
+        let mut definitions = of.symbols.iter().filter(|symbol| symbol.name == old).flat_map(|s| &s.definitions);
+        let defines = |name: &&Range<usize>| {
+            has_type(name) && text.get(..name.start).is_some_and(|t| t.trim_end().ends_with("type"))
+        };
+        let name = definitions.find(defines)?;
+        (format!("was = \"{old}\";"), name.end + text.get(name.end..)?.find(['{', ';'])?)
+    };
+    let rest = text.get(at..)?;
+    let next = at + rest.len() - rest.trim_start().len();
+    let (span, text) = match text.as_bytes().get(next) {
+        Some(b'{') => (next + 1..next + 1, format!(" {statement}")),
+        Some(b';') => (at..next + 1, format!(" {{ {statement} }}")),
+        _ => (at..at, format!(" {{ {statement} }}")),
+    };
+    Some(Suggestion { span, text, certain: true })
+}
+
+/// Returns the end of the field list in parentheses after an offset.
+fn end_of_list(text: &str, from: usize) -> Option<usize> {
+    let (mut at, mut depth) = (from, 0_usize);
+    loop {
+        let rest = text.get(at..)?;
+        at += match rest.as_bytes().first()? {
+            b'/' if rest.starts_with("//") => rest.find('\n')?,
+            b'/' if rest.starts_with("/*") => rest.find("*/")? + 2,
+            b'\'' => rest.get(1..)?.find('\'')? + 2,
+            b')' if depth == 1 => return Some(at + 1),
+            b'(' => {
+                depth += 1;
+                1
+            }
+            b')' => {
+                depth = depth.checked_sub(1)?;
+                1
+            }
+            _ => rest.chars().next()?.len_utf8(),
+        };
+    }
 }
 
 /// Returns the edit that adds an earlier name to a tagged record.

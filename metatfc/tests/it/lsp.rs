@@ -557,7 +557,10 @@ fn renamed_items_are_found_in_old_traces() {
         for symbol in index.symbols.iter().filter(|symbol| !symbol.predefined) {
             let Some(place) = symbol.definitions.first() else { continue };
             let is_kept = match symbol.kind {
-                SymbolKind::Field => index.records.iter().any(|record| record.fields.iter().any(|f| f.site == *place)),
+                // A text is a nested record, which cannot have earlier names.
+                SymbolKind::Field => index.records.iter().flat_map(|record| &record.fields).any(|field| {
+                    field.site == *place && field.leaf.path.last().is_some_and(|last| *last == symbol.name)
+                }),
                 SymbolKind::Record => tagged.contains(&place),
                 SymbolKind::Section | SymbolKind::SectionNumber => false,
             };
