@@ -140,26 +140,20 @@ fn names(text: &str, index: &Index) {
     }
 }
 
-/// Removes the name from the properties `was` of a text, and the properties that contain no other name. A rename adds
-/// the previous name to this property.
+/// Removes the name from the properties `was` of a text, the properties that contain no other name, and whitespace,
+/// empty blocks and semicolons. A rename adds the previous name to such a property, in a new block if necessary.
 fn without_earlier_name(text: &str, name: &str) -> String {
     let mut text = text.replace(&format!(", {name}\""), "\"").replace(&format!("\"{name}, "), "\"");
-    let property = format!(".was = \"{name}\";");
+    let property = format!("was = \"{name}\";");
     while let Some(at) = text.find(&property) {
-        let (before, end) = (text.split_at(at).0, at + property.len());
-        let line = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let start = before.rfind(char::is_whitespace).unwrap_or(0);
-        let is_line = before.split_at(line).1.trim_start().find(char::is_whitespace).is_none();
-        if is_line && text.split_at(end).1.starts_with('\n') {
-            text.replace_range(line..=end, "");
-        } else {
-            text.replace_range(start..end, "");
-        }
+        let path = text.split_at(at).0.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "_.".contains(c));
+        text.replace_range(path.len()..at + property.len(), "");
     }
-    text
+    text.retain(|c| !c.is_whitespace() && c != ';');
+    text.replace("{}", "")
 }
 
-/// Checks that renaming a symbol and renaming it back restores the text, apart from the earlier name.
+/// Checks that renaming a symbol and renaming it back restores the text, apart from the earlier name and its block.
 fn rename(text: &[u8], index: &Index, offset: usize) {
     let symbol = index.use_at(offset).and_then(|u| index.symbol(u.symbol)).expect("a use is found at its start");
     let other = if symbol.kind == SymbolKind::SectionNumber { "251" } else { "renamed_z" };
@@ -182,7 +176,7 @@ fn rename(text: &[u8], index: &Index, offset: usize) {
         for edit in back.iter().rev() {
             changed = edit.apply(&changed).expect("an edit is in the text");
         }
-        let changed = without_earlier_name(&String::from_utf8_lossy(&changed), other);
-        assert_eq!(changed, String::from_utf8_lossy(text), "renamed back");
+        let [before, after] = [text, &changed].map(|text| without_earlier_name(&String::from_utf8_lossy(text), other));
+        assert_eq!(after, before, "renamed back");
     }
 }
