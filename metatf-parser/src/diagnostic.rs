@@ -108,6 +108,10 @@ impl Draft {
         Draft { code, message: message.into(), span, label, secondary, help: None, suggestion: None }
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Adds a message to the location of the mistake.
     pub(crate) fn label(mut self, text: impl Into<String>) -> Draft {
         self.label = text.into();
@@ -220,6 +224,11 @@ impl<'a> Reporter<'a> {
     /// Checks whether a violation of one of these rules has been reported at this location.
     pub(crate) fn has_reported(&self, codes: &[Code], span: Span) -> bool {
         codes.iter().any(|code| self.seen.contains(&(*code, span)))
+    }
+
+    /// Checks whether a violation of this rule has been reported with this message, at any location.
+    pub(crate) fn has_message(&self, code: Code, message: &str) -> bool {
+        self.list.iter().any(|found| found.code == code && found.message == message)
     }
 
     /// Checks whether an error was found.

@@ -159,6 +159,9 @@ pub(crate) fn interpretation(word: &str) -> Option<&'static str> {
 /// are powers of two become the numbers of their bits if `masks` is set.
 pub(crate) fn name_list(text: &str, masks: bool) -> Option<String> {
     let text = &text.replace("..", "-");
+    if let Some(list) = hexadecimal(text).filter(|_| !masks) {
+        return Some(list);
+    }
     let inner = text.trim().trim_matches(|c: char| matches!(c, '{' | '}' | '[' | ']' | '(' | ')'));
     let mut out = Vec::new();
     let mut next = 0_u64;
@@ -174,6 +177,10 @@ pub(crate) fn name_list(text: &str, masks: bool) -> Option<String> {
         }
         let at = words.iter().position(|word| number(word).is_some() || is_range(word));
         let code = at.map(|at| words.remove(at));
+        // Without its number, a name of several words may begin with a number in another notation.
+        if code.is_none() && words.len() > 1 {
+            return None;
+        }
         let name = words.join(" ");
         if name.is_empty() || out.len() >= 64 {
             return None;
@@ -198,6 +205,24 @@ pub(crate) fn name_list(text: &str, masks: bool) -> Option<String> {
         }
     }
     (!out.is_empty()).then(|| out.join(", "))
+}
+
+/// Adds `0x` to the numbers of a list if all of them are hexadecimal, and some of them have letters and digits.
+fn hexadecimal(text: &str) -> Option<String> {
+    let (mut out, mut is_mixed) = (Vec::new(), false);
+    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        let (code, name) = item.split_once(char::is_whitespace)?;
+        u64::from_str_radix(code, 16).ok().filter(|_| !code.starts_with('+'))?;
+        is_mixed |= is_hexadecimal(code);
+        out.push(format!("0x{code} {}", name.trim()));
+    }
+    is_mixed.then(|| out.join(", "))
+}
+
+/// Checks whether a word is a number with hexadecimal letters and without `0x`.
+pub(crate) fn is_hexadecimal(word: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| word.bytes().any(|byte| kind(&byte));
+    has(u8::is_ascii_alphabetic) && has(u8::is_ascii_digit) && u64::from_str_radix(word, 16).is_ok()
 }
 
 fn number(word: &str) -> Option<u64> {
@@ -241,6 +266,9 @@ mod tests {
         assert_eq!(name_list("{0: running; 1: sleeping}", false).as_deref(), Some("0 running, 1 sleeping"));
         assert_eq!(name_list("read, write", true).as_deref(), Some("0 read, 1 write"));
         assert_eq!(name_list("0x1 read, 0x80 append", true).as_deref(), Some("0 read, 7 append"));
+        let magic = name_list("a1b2c3d4 micros, 10 nanos", false);
+        assert_eq!(magic.as_deref(), Some("0xa1b2c3d4 micros, 0x10 nanos"));
+        assert_eq!(name_list("dead letter, 1 sent", false), None);
         assert_eq!(name_list("3 read", true), None);
         assert_eq!(name_list("0, 1", false), None);
         assert_eq!(name_list("", false), None);

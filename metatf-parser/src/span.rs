@@ -76,6 +76,17 @@ impl<'a> Source<'a> {
         Source { bytes, line_starts, start }
     }
 
+    /// Returns the text at a location, unless the text is not valid UTF-8.
+    pub(crate) fn text(&self, span: Span) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes.get(span.range())?).ok()
+    }
+
+    /// Returns the text after an offset, at most `most` bytes, up to the first invalid character.
+    pub(crate) fn following(&self, offset: usize, most: usize) -> &'a str {
+        let rest = self.bytes.get(offset..).unwrap_or_default();
+        rest.get(..most).unwrap_or(rest).utf8_chunks().next().map_or("", |chunk| chunk.valid())
+    }
+
     /// Returns the index of the line that contains an offset, counted from 0.
     pub(crate) fn line_of(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|start| *start as usize <= offset).saturating_sub(1)

@@ -4,6 +4,7 @@ use super::leaves::Resolved;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Comparison, Expr, ExprOp, Interpretation, LeafId, Width};
+use crate::span::Span;
 
 /// Checks the expressions of all records.
 pub(super) fn check(resolved: &[Resolved], report: &mut Reporter) {
@@ -14,7 +15,10 @@ pub(super) fn check(resolved: &[Resolved], report: &mut Reporter) {
             let place = record.layout.leaves.get(index).map_or(leaf.place, |raw| raw.site);
             for window in steps.windows(3) {
                 let (id, most, what) = match window {
-                    [ExprOp::Leaf(id), ExprOp::Bit(bit), _] => (*id, 1_u64 << bit, format!("bit {bit}")),
+                    [ExprOp::Leaf(id), ExprOp::Bit(bit), _] => {
+                        no_bit(record, *id, *bit, place, report);
+                        continue;
+                    }
                     [ExprOp::Leaf(id), ExprOp::Push(number), ExprOp::Compare(comparison)] => {
                         // A field is compared with 2^N to find whether N bits suffice, but is never equal to it.
                         let is_equality = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
@@ -25,14 +29,44 @@ pub(super) fn check(resolved: &[Resolved], report: &mut Reporter) {
                 beyond(record, id, most, &what, place, report);
             }
             if let [.., ExprOp::Leaf(id), ExprOp::Bit(bit)] = steps.as_slice() {
-                beyond(record, *id, 1 << bit, &format!("bit {bit}"), place, report);
+                no_bit(record, *id, *bit, place, report);
             }
         }
     }
 }
 
+/// Warns if a leaf, which the expression at `place` reads, does not have a bit.
+fn no_bit(record: &Resolved, id: LeafId, bit: u8, place: Span, report: &mut Reporter) {
+    let Some(leaf) = record.leaves.get(usize::from(id.0)).map(|leaf| &leaf.leaf) else { return };
+    let Width::Number(width @ 1..8) = leaf.width else { return };
+    let last = width * 8 - 1;
+    if leaf.interpretation != Interpretation::None || bit <= last {
+        return;
+    }
+    let name = &leaf.name;
+    let larger = format!("`{name}: u{}`", (u32::from(bit) / 8 + 1) * 8);
+    let (rule, help) = match report.source.text(place).filter(|_| bit == last + 1) {
+        Some(text) => {
+            // The site of a repetition is its count; that of any other field is its name.
+            let is_count = text.starts_with('(');
+            let item = report.source.following(place.end(), 80);
+            let item = item.split([',', ')', '\n', '(']).next().filter(|item| is_count && item.starts_with('*'));
+            let line = match item.filter(|_| text.matches(&format!(".bit {bit}")).count() == 1) {
+                Some(item) => {
+                    format!("{}{}", text.replace(&format!(".bit {bit}"), &format!(".bit {last}")), item.trim())
+                }
+                None => format!("{name}.bit {last}"),
+            };
+            ("; bits are counted from 0", format!("write `{line}`, or, if the field is larger, {larger}"))
+        }
+        None => ("", format!("write {larger}, or change the expression")),
+    };
+    let message = format!("`{name}` has bits 0 to {last}, so it never has bit {bit}{rule}");
+    report.add(Draft::new(Code::NeverHolds, place, message).help(help));
+}
+
 /// Warns if a leaf, which the expression at `place` reads, is too narrow for a value.
-fn beyond(record: &Resolved, id: LeafId, most: u64, what: &str, place: crate::span::Span, report: &mut Reporter) {
+fn beyond(record: &Resolved, id: LeafId, most: u64, what: &str, place: Span, report: &mut Reporter) {
     let Some(leaf) = record.leaves.get(usize::from(id.0)).map(|leaf| &leaf.leaf) else { return };
     let Width::Number(width @ 1..8) = leaf.width else { return };
     if leaf.interpretation != Interpretation::None || most >> (u32::from(width) * 8) == 0 {

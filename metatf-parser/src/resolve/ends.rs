@@ -1,6 +1,8 @@
 //! Checks byte arrays and repetitions whose end depends on the content (spec 3.2, 3.3).
 
 use super::leaves::{Resolved, ResolvedLeaf};
+use super::lines;
+use super::model::Model;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Expr, ExprOp, Interpretation, Width};
@@ -25,12 +27,12 @@ fn ends(leaf: &ResolvedLeaf) -> Option<Ends> {
 }
 
 /// Checks every record.
-pub(super) fn check(resolved: &[Resolved], report: &mut Reporter) {
+pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     for record in resolved {
         for (index, leaf) in record.leaves.iter().enumerate() {
             let Some(ends) = ends(leaf) else { continue };
             if ends == Ends::Rest {
-                rest(record, index, report);
+                rest(model, record, index, report);
             }
             if leaf.leaf.computed.is_some() {
                 streams(record, index, report);
@@ -47,7 +49,7 @@ pub(super) fn extends(record: &Resolved) -> Option<Span> {
 
 /// Checks that the part which extends to the end of the content occurs exactly once, and that the size of the leaves
 /// after it is known.
-fn rest(record: &Resolved, index: usize, report: &mut Reporter) {
+fn rest(model: &Model, record: &Resolved, index: usize, report: &mut Reporter) {
     let (Some(leaf), Some(raw)) = (record.leaves.get(index), record.layout.leaves.get(index)) else { return };
     let is_count = leaf.leaf.computed.is_some();
     let (name, line) = if is_count {
@@ -93,16 +95,20 @@ fn rest(record: &Resolved, index: usize, report: &mut Reporter) {
         return;
     }
     let is_fixed = |leaf: &ResolvedLeaf| matches!(leaf.leaf.width, Width::Unset | Width::Number(_) | Width::Array(_));
-    if let Some((other, at)) =
-        after.filter(|(leaf, _)| !leaf.broken).find(|(leaf, raw)| !is_fixed(leaf) || !raw.repeats.is_empty())
-    {
+    let mut varying = after.filter(|(leaf, raw)| !leaf.broken && (!is_fixed(leaf) || !raw.repeats.is_empty()));
+    if let Some((other, at)) = varying.next() {
+        let last = varying.last().map_or(at.site, |(_, raw)| raw.site);
+        let ast = record.layout.frames.get(raw.frame).and_then(|frame| model.records.get(frame.record));
+        let line = ast.and_then(|record| lines::moved(report.source, record.ast, raw.site, last));
+        let rule = "only fields of a fixed width can follow";
         let of = if other.leaf.computed.is_some() { "items whose number" } else { "a field whose size" };
         report.add(
             Draft::new(Code::RestPlace, at.site, format!("{name} extends to the end, but {of} varies follows"))
                 .also(raw.site, "extends to the end")
-                .help(
-                    "only fields of a fixed width can follow: give the field a number as its width, or list it first",
-                ),
+                .help(match line {
+                    Some(line) => format!("write `{line}`: {rule} {name}"),
+                    None => format!("{rule}: give the field a number as its width, or list it first"),
+                }),
         );
     }
 }

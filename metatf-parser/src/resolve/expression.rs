@@ -8,12 +8,13 @@
 //! times before the leaf, the nearest occurrence is used.
 
 use super::layout::{Layout, RawLeaf};
-use super::model::VFIELD;
-use crate::ast::{Aspect, Expression, Operator, Reference, Step};
+use super::lines;
+use super::model::{Model, VFIELD};
+use crate::ast::{self, Aspect, Expression, Operator, Reference, Step};
 use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::schema::{Expr, ExprOp, LeafId, Width};
-use crate::span::Span;
+use crate::span::{Source, Span};
 
 /// The result of an expression.
 pub(super) enum Computed {
@@ -47,6 +48,7 @@ pub(super) struct Context<'c, 'a> {
     pub(super) widths: &'c [Option<Width>],
     /// Frames in which a path may start, in order of preference.
     pub(super) frames: Vec<usize>,
+    pub(super) model: &'c Model<'a>,
 }
 
 /// Folds an expression without references. If `tag_width` is known, the expression may refer to the width of `tag`.
@@ -62,8 +64,13 @@ pub(super) fn constant(expression: &Expression, tag_width: Option<u8>) -> Option
 }
 
 /// Evaluates an expression as far as possible without a trace.
-pub(super) fn compute(expression: &Expression, place: Span, context: &Context) -> Result<Computed, Failure> {
-    fold(expression, place, |reference| context.resolve(reference, place))
+pub(super) fn compute(
+    expression: &Expression,
+    place: Span,
+    context: &Context,
+    source: &Source,
+) -> Result<Computed, Failure> {
+    fold(expression, place, |reference| context.resolve(reference, place, source))
 }
 
 /// An operand on the evaluation stack: the index of its first step in the output and, if it is constant, its value.
@@ -147,7 +154,7 @@ fn overflow(place: Span) -> Draft {
 }
 
 impl Context<'_, '_> {
-    fn resolve(&self, reference: &Reference, place: Span) -> Result<ExprOp, Failure> {
+    fn resolve(&self, reference: &Reference, place: Span, source: &Source) -> Result<ExprOp, Failure> {
         let at = reference.span.or(place);
         // Nested records may also refer to the width of `tag`, because all tags have the same width.
         if let ([only], Aspect::Width, Some(Width::Number(tag))) = (
@@ -163,7 +170,7 @@ impl Context<'_, '_> {
         }
         let index = match self.find(reference) {
             Ok(index) => index,
-            Err(code) => return Err(self.not_found(code, reference, at).into()),
+            Err(code) => return Err(self.not_found(code, reference, at, source).into()),
         };
         let width = self.widths.get(index).and_then(Option::as_ref).ok_or(Failure::Silent)?;
         match (reference.of, width) {
@@ -223,11 +230,41 @@ impl Context<'_, '_> {
         }
     }
 
-    fn not_found(&self, code: Code, reference: &Reference, at: Span) -> Draft {
+    /// Returns the record whose list or block contains the expression, and the location of the leaf in its list.
+    fn record(&self) -> Option<(&ast::Record<'_>, Span)> {
+        let leaf = self.layout.leaves.get(self.leaf).or(self.layout.leaves.last())?;
+        let record = self.layout.frames.get(leaf.frame).and_then(|frame| self.model.records.get(frame.record))?;
+        Some((record.ast, leaf.site))
+    }
+
+    /// Returns the definition of the record with the field that the expression needs moved before the leaf.
+    fn earlier_field(&self, reference: &Reference, source: &Source) -> Option<String> {
+        let (record, site) = self.record()?;
+        let [name] = reference.path.as_slice() else { return None };
+        let frame = self.layout.leaves.get(self.leaf)?.frame;
+        let mut later = self.layout.leaves.iter().skip(self.leaf);
+        let field = later.find(|leaf| leaf.name == name.text && leaf.frame == frame && leaf.repeats.is_empty())?;
+        lines::moved(source, record, field.site, site)
+    }
+
+    /// Returns the item or the statement that contains the reference, with another path.
+    fn with_path(&self, reference: &Reference, at: Span, path: &str, source: &Source) -> Option<String> {
+        let whole = reference.path.first()?.span.to(reference.path.last()?.span);
+        let mut frames = self.layout.frames.iter().filter_map(|frame| self.model.records.get(frame.record));
+        let line = frames.find_map(|record| lines::around(source, record.ast, at))?;
+        let end = if is_statement(source, line) { ";" } else { "" };
+        Some(format!("{}{end}", lines::replaced(source, line, whole, path)?))
+    }
+
+    fn not_found(&self, code: Code, reference: &Reference, at: Span, source: &Source) -> Draft {
         let path = reference.path.iter().map(|n| n.text).collect::<Vec<_>>().join(".");
         match code {
-            Code::ForwardReference => Draft::new(code, at, format!("`{path}` does not precede this field"))
-                .help(format!("a width or count may refer only to earlier fields: list `{path}` first")),
+            Code::ForwardReference => Draft::new(code, at, format!("`{path}` does not precede this field")).help(
+                match self.earlier_field(reference, source) {
+                    Some(line) => format!("write `{line}`: a width or count may refer only to earlier fields"),
+                    None => format!("a width or count may refer only to earlier fields: list `{path}` first"),
+                },
+            ),
             Code::OutOfRepetition => {
                 Draft::new(code, at, format!("`{path}` is in a repetition that ends before this field")).help(
                     "after a repetition, a repeated field has no single value: refer to a field outside the \
@@ -251,13 +288,22 @@ impl Context<'_, '_> {
                 }
                 match self.nested(name) {
                     Some(nested) if nested != path => {
-                        draft.help(format!("did you mean `{nested}`?")).replace(whole, nested)
+                        let draft = draft.help(match self.with_path(reference, at, &nested, source) {
+                            Some(line) => format!("write `{line}`"),
+                            None => format!("did you mean `{nested}`?"),
+                        });
+                        draft.replace(whole, nested)
                     }
                     _ => draft.did_you_mean(place, name, known),
                 }
             }
         }
     }
+}
+
+/// Checks whether a line of a record is a statement, which ends with `;`.
+fn is_statement(source: &Source, line: Span) -> bool {
+    source.following(line.end(), 80).trim_start().starts_with(';')
 }
 
 fn not_a_number(at: Span, message: &str) -> Draft {

@@ -268,7 +268,7 @@ impl<'a> Looker<'_, 'a> {
         let place = computed.span.or(self.raw.site);
         let (items, repeats) = self.layout.counted(self.index);
         let frames = self.layout.frames_up(self.raw).collect();
-        let context = Context { layout: self.layout, leaf: items.end, repeats, widths, frames };
+        let context = Context { layout: self.layout, leaf: items.end, repeats, widths, frames, model: self.model };
         let mut steps = match self.evaluated(&computed.expression, place, &context, report)? {
             Computed::Constant(_) => Vec::new(),
             Computed::Variable(Expr(steps)) => steps,
@@ -409,7 +409,8 @@ impl<'a> Looker<'_, 'a> {
         widths: &[Option<Width>],
         report: &mut Reporter,
     ) -> Option<Computed> {
-        let context = Context { layout: self.layout, leaf: self.index, repeats: &self.raw.repeats, widths, frames };
+        let (layout, model, repeats) = (self.layout, self.model, self.raw.repeats.as_slice());
+        let context = Context { layout, leaf: self.index, repeats, widths, frames, model };
         self.evaluated(expression, place, &context, report)
     }
 
@@ -421,7 +422,7 @@ impl<'a> Looker<'_, 'a> {
         context: &Context,
         report: &mut Reporter,
     ) -> Option<Computed> {
-        match expression::compute(expression, place, context) {
+        match expression::compute(expression, place, context, report.source) {
             Ok(computed) => {
                 divides_by_zero(&computed, place, report);
                 Some(computed)
@@ -602,6 +603,27 @@ impl<'a> Looker<'_, 'a> {
     }
 
     fn array_not_none(&self, place: Span, width: Option<&Found>, report: &mut Reporter) {
+        let name = self.raw.name;
+        if let Some((found, bytes)) = width.and_then(|found| Some((found, in_bits(found.setting)?))) {
+            let word = self.lookup.find(Property::Interpretation).map(|found| match &found.setting.value {
+                Value::Interpretation(interpretation) => interpretation.word.name(),
+                _ => "",
+            });
+            let message = format!(
+                "`{name}` has {} bytes: a width is in bytes, and over 8 the field is a byte array, which cannot have \
+                 `{}`",
+                bytes * 8,
+                word.unwrap_or_default()
+            );
+            let path = found.setting.path_text();
+            let help = format!(
+                "for {} bits, write `{path}.width = {bytes};`; for an array, `{path}.interpretation = none;`",
+                bytes * 8
+            );
+            let span = found.setting.value_span;
+            let draft = Draft::new(Code::ArrayInterpretation, span, message);
+            return report.add(draft.also(place, "this interpretation requires a number").help(help));
+        }
         let width = width.map_or(Span::PREDEFINED, |f| f.setting.value_span);
         report.add(
             Draft::new(
@@ -631,6 +653,13 @@ impl<'a> Looker<'_, 'a> {
             _ => Sharing::Alone,
         }
     }
+}
+
+/// Returns the number of bytes if a width is probably a number of bits.
+pub(super) fn in_bits(setting: &Setting) -> Option<u64> {
+    let Value::Expression(expression) = &setting.value else { return None };
+    let bits = expression.as_int()?.natural()?;
+    (bits % 8 == 0 && (16..=64).contains(&bits) && !setting.value_span.is_predefined()).then_some(bits / 8)
 }
 
 /// Returns the item of the repetition with a count of this name in a field list.

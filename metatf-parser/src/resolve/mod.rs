@@ -14,6 +14,7 @@ mod headers;
 mod indexed;
 mod layout;
 mod leaves;
+mod lines;
 mod lookup;
 mod model;
 mod names;
@@ -127,7 +128,7 @@ fn check(LaidOut { model, resolved, predefined, .. }: &LaidOut, report: &mut Rep
     streams::counts(resolved, report);
     streams::references(model, resolved, report);
     streams::element_sizes(model, resolved, report);
-    ends::check(resolved, report);
+    ends::check(model, resolved, report);
     streams::alone(model, resolved, report);
     nested_sections::check(model, resolved, report);
     raw::check(model, resolved, report);

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::leaves::Resolved;
+use super::leaves::{Resolved, ResolvedLeaf};
 use super::model::{Model, ScopeIndex};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::Interpretation;
+use crate::schema::{Interpretation, Width};
 use crate::span::Span;
 
 /// Maximum nesting depth of sections (spec 3.7).
@@ -29,17 +29,8 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
     }
     let graph = Graph::of(model, resolved, uses.iter().map(|(scope, _)| *scope).collect());
     for (scope, place) in uses {
-        if let Some((field, span)) = graph.taker(scope) {
-            let message = format!("`{field}` of section {} depends on a stream section", number(model, scope));
-            report.add(
-                Draft::new(Code::NestedSection, place, message)
-                    .label("records in a byte array cannot use stream sections")
-                    .also(span, "the field")
-                    .help(
-                        "only records stored directly in a section can use `sectionOffset`, `sectionStride` and \
-                         `predicted`",
-                    ),
-            );
+        if let Some(taker) = graph.taker(scope) {
+            report.add(stream_in_array(model, resolved, scope, taker, place));
         }
         if !graph.too_deep.contains(&scope) {
             continue;
@@ -56,26 +47,59 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
     }
 }
 
+/// Returns the report of a field of a nested section that depends on a stream section. `place` is the property that nests
+/// the section.
+fn stream_in_array(model: &Model, resolved: &[Resolved], scope: ScopeIndex, taker: Taker, place: Span) -> Draft {
+    let (record, leaf) = taker;
+    let name = model.records.get(record.layout.record).map_or("", |record| record.name());
+    let all = || resolved.iter().flat_map(|record| record.leaves.iter().map(move |leaf| (record, leaf)));
+    let array = all().find(|(_, leaf)| leaf.nested == Some(place)).map_or_else(String::new, |(owner, leaf)| {
+        let owner = model.records.get(owner.layout.record).map_or("", |record| record.name());
+        format!(" `{owner}.{}`", leaf.leaf.name)
+    });
+    let (field, word) = (&leaf.leaf.name, leaf.leaf.interpretation.parts().word.name());
+    let message = format!("`{name}` is a record in the byte array{array}, so `{field}` cannot use `{word}`");
+    let names = ["length", "len", "size", &format!("{field}_length"), &format!("{field}_size")].map(str::to_owned);
+    let before = record.leaves.iter().take_while(|other| other.place != leaf.place);
+    let length = before.map(|other| &other.leaf).filter(|other| other.is_numeric()).find(|l| names.contains(&l.name));
+    let bytes = length.map_or_else(|| "text".to_owned(), |length| format!("bytes {}.value", length.name));
+    let help = match (&leaf.leaf.interpretation, &leaf.leaf.width) {
+        (Interpretation::SectionOffset(_), Width::Number(width @ 1..=8)) => format!(
+            "to store the bytes, write `{field}: {bytes}`; to store only the number, write `{field}: u{}`",
+            width * 8
+        ),
+        _ => format!("store the value itself, as in `{field}: u32`"),
+    };
+    Draft::new(Code::NestedSection, place, message)
+        .label(format!("these bytes are records of section {}", number(model, scope)))
+        .also(leaf.place, "records in a byte array cannot use stream sections")
+        .help(help)
+}
+
 fn number(model: &Model, scope: ScopeIndex) -> u8 {
     model.scopes.get(scope).and_then(|s| s.number).unwrap_or(0)
 }
+
+/// A field that depends on a stream section, with its record.
+type Taker<'a> = (&'a Resolved<'a>, &'a ResolvedLeaf);
 
 /// The nesting of sections in byte arrays: for each nested section, the sections that its own byte arrays contain.
 struct Graph<'a> {
     children: BTreeMap<ScopeIndex, BTreeSet<ScopeIndex>>,
     /// For each section, a field that depends on a stream section.
-    takers: BTreeMap<ScopeIndex, (&'a str, Span)>,
+    takers: BTreeMap<ScopeIndex, Taker<'a>>,
     /// The sections that nest too deeply, including sections that nest themselves.
     too_deep: BTreeSet<ScopeIndex>,
 }
 
 impl<'a> Graph<'a> {
-    fn of(model: &Model, resolved: &'a [Resolved], sections: BTreeSet<ScopeIndex>) -> Self {
+    fn of(model: &Model, resolved: &'a [Resolved<'a>], sections: BTreeSet<ScopeIndex>) -> Self {
         let mut graph = Self { children: BTreeMap::new(), takers: BTreeMap::new(), too_deep: BTreeSet::new() };
         for scope in sections {
             let tops = model.top_records(scope);
             let mut children = BTreeSet::new();
-            for leaf in resolved.iter().filter(|r| tops.contains(&r.layout.record)).flat_map(|r| &r.leaves) {
+            let tops = resolved.iter().filter(|r| tops.contains(&r.layout.record));
+            for (record, leaf) in tops.flat_map(|r| r.leaves.iter().map(move |leaf| (r, leaf))) {
                 children.extend(leaf.leaf.section.and_then(|n| model.scopes.iter().position(|s| s.number == Some(n))));
                 let takes = matches!(
                     leaf.leaf.interpretation,
@@ -84,7 +108,7 @@ impl<'a> Graph<'a> {
                         | Interpretation::Predicted(_)
                 );
                 if takes {
-                    graph.takers.entry(scope).or_insert((&leaf.leaf.name, leaf.place));
+                    graph.takers.entry(scope).or_insert((record, leaf));
                 }
             }
             graph.children.insert(scope, children);
@@ -101,7 +125,7 @@ impl<'a> Graph<'a> {
         graph
     }
 
-    fn taker(&self, scope: ScopeIndex) -> Option<(&'a str, Span)> {
+    fn taker(&self, scope: ScopeIndex) -> Option<Taker<'a>> {
         self.takers.get(&scope).copied()
     }
 

@@ -1,12 +1,14 @@
 //! Determines the meaning of names in field lists, and the nesting of records (spec 3.1, 3.2, 3.5).
 
-use super::model::{Field, Meaning, Model, RecordIndex, VFIELD, Visible};
+use super::lines;
+use super::model::{Field, Meaning, Model, RecordIndex, RecordModel, VFIELD, Visible};
 use super::types;
 use crate::ast::{Count, FieldItem, Name};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::lexer::MOST_NESTING;
 use crate::span::Span;
+use crate::vocabulary::Property;
 
 /// A nested record in a field list, with its location and the number of groups around it.
 #[derive(Clone, Copy)]
@@ -105,11 +107,11 @@ fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<C
                 Field::Record(r)
             }
             Visible::Record(r) => {
-                nests_tagged(name, model.records.get(r).map(|r| r.ast.name.span), report);
+                nests_tagged(model, index, name, Some(r), report);
                 Field::Wrong
             }
             Visible::PredefinedTagged => {
-                nests_tagged(name, None, report);
+                nests_tagged(model, index, name, None, report);
                 Field::Wrong
             }
         };
@@ -145,7 +147,36 @@ fn count_name(name: &Name, untagged: bool, is_text: bool, item: Option<&str>, re
     }
 }
 
-fn nests_tagged(name: &Name, defined: Option<Span>, report: &mut Reporter) {
+fn nests_tagged(model: &Model, index: RecordIndex, name: &Name, tagged: Option<RecordIndex>, report: &mut Reporter) {
+    let own = tagged.and_then(|tagged| model.records.get(tagged));
+    let defined = own.map(|own| own.ast);
+    let tag = defined.and_then(|record| record.block.iter().find(|setting| setting.is("tag", Property::Value)));
+    if let (Some(record), Some(tag)) = (defined, tag)
+        && !own.is_none_or(|found| found.lists_tag)
+        && tagged != Some(index)
+    {
+        let place = tag.target();
+        if report.has_reported(&[Code::NestsTagged], place) {
+            return report.add_again();
+        }
+        let lists = |other: &&RecordModel| {
+            let mut found = false;
+            walk(&other.ast.fields, 0, &mut |field, place| found |= field.text == name.text && !place.count);
+            found && !other.types.contains_key(name.text)
+        };
+        let scope = own.map_or(0, |found| found.scope);
+        let others = model.records.iter().skip(index).filter(|other| scope == 0 || other.scope == scope);
+        let names: Vec<String> = others.filter(lists).take(3).map(|other| format!("`{}`", other.name())).collect();
+        let message = format!("`{}` is nested in {}, so it must not have a tag", record.name.text, names.join(" and "));
+        let line = lines::definition(report.source, record).filter(|_| record.block.len() == 1);
+        let rename = format!("if `{}` is another field there, rename the field", name.text);
+        let draft = Draft::new(Code::NestsTagged, place, message).also(name.span, "nested here");
+        return report.add(draft.help(match line {
+            Some(line) => format!("write `{line};`, or, {rename}"),
+            None => format!("remove `tag.value` from the block of `{}`, or, {rename}", record.name.text),
+        }));
+    }
+    let defined = defined.map(|record| record.name.span);
     let draft = Draft::new(Code::NestsTagged, name.span, format!("the tagged record `{}` cannot be nested", name.text))
         .help("only untagged records can be nested; rename the field if you do not mean the record");
     report.add(match defined {

@@ -51,8 +51,9 @@ pub(super) struct Place<'p, 'a> {
 
 /// Checks the parts of a model that do not depend on a leaf: the revision, the arguments, the number of candidates, and
 /// that `heap` is not combined with other predictors.
-pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
-    revision(model, report);
+/// `line` returns the line to write with an inserted text.
+pub(super) fn check(model: &ast::Model, line: impl Fn(&str) -> Option<String>, report: &mut Reporter) {
+    revision(model, line, report);
     let mut candidates: u64 = 0;
     for predictor in &model.predictors {
         candidates = candidates.saturating_add(match predictor.kind {
@@ -83,7 +84,7 @@ pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
 }
 
 /// Reports an unknown model revision, because decoding with different rules would produce wrong values.
-fn revision(model: &ast::Model, report: &mut Reporter) {
+fn revision(model: &ast::Model, line: impl Fn(&str) -> Option<String>, report: &mut Reporter) {
     let heap = model.predictors.iter().any(|predictor| predictor.kind.is_heap());
     let of = if heap { "the heap model" } else { "the value models" };
     let knows = format!("this version supports revision {MODEL_REVISION} of {of}");
@@ -98,11 +99,12 @@ fn revision(model: &ast::Model, report: &mut Reporter) {
         None => Draft::new(
             Code::ModelRevision,
             model.span,
-            "this model has no revision, as in traces from before version 1.0",
+            format!("`predicted` needs the revision of its models, `{MODEL_REVISION}`, before the model"),
         )
         .help(format!(
-            "in a new DTD, write `predicted {MODEL_REVISION} ...`, because {knows}; a trace from before version 1.0 \
-                 follows other rules, so record it again or write it again from its source"
+            "write `{}`; a trace from before version 1.0 has no revision and follows other rules, so record it again or \
+             write it again from its source",
+            line(&format!("{MODEL_REVISION} ")).unwrap_or_else(|| format!("predicted {MODEL_REVISION} ..."))
         ))
         .replace(Span::at(model.span.start()), format!("{MODEL_REVISION} ")),
     };

@@ -2,8 +2,10 @@
 //! affect the stored bytes.
 
 use super::layout::RawLeaf;
+use super::leaves::in_bits;
 use super::lookup::Lookup;
 use super::model::Model;
+use crate::ast::Value;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Bits, Format, Interpretation, Leaf, Names, Width};
@@ -14,7 +16,7 @@ use crate::vocabulary::Property;
 pub(super) fn check(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mut Reporter) {
     let place = lookup.find(Property::Format).map_or(raw.site, |f| f.setting.value_span.or(raw.site));
     signed(leaf, place, report);
-    format(leaf, place, report);
+    format(lookup, leaf, place, report);
     names(model, lookup, raw, leaf, report);
 }
 
@@ -31,7 +33,7 @@ fn signed(leaf: &Leaf, place: Span, report: &mut Reporter) {
 }
 
 /// Warns about a format that does not apply to the field.
-fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
+fn format(lookup: &Lookup, leaf: &Leaf, place: Span, report: &mut Reporter) {
     let number = |most: u8| matches!(leaf.width, Width::Unset) || matches!(leaf.width, Width::Number(w) if w <= most);
     let plain = leaf.interpretation == Interpretation::None;
     let (fits, wanted) = match leaf.format {
@@ -46,7 +48,35 @@ fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
         Format::F64 => (number(8) && (!plain || !number(7) || number(0)), "a number of 8 bytes"),
         _ => (leaf.is_numeric(), "a number"),
     };
-    if !fits {
+    if fits {
+        return;
+    }
+    let name = &leaf.name;
+    let width = lookup.find(Property::Width).map(|found| found.setting).filter(|_| wanted.starts_with("a number"));
+    if let (Some(bytes), Some(setting)) = (width.and_then(in_bits), width) {
+        let message = format!(
+            "`{name}` has {} bytes: a width is in bytes, but format \"{}\" is for {wanted}",
+            bytes * 8,
+            leaf.format.name()
+        );
+        return report.add(
+            Draft::new(Code::FormatWidth, setting.value_span, message).also(place, "the format").help(format!(
+                "for {} bits, write `{}.width = {bytes};`",
+                bytes * 8,
+                setting.path_text()
+            )),
+        );
+    }
+    let typed = width.filter(|setting| setting.path.is_empty() || !setting.value_span.is_predefined());
+    if let (Some(Value::Bytes(length)), Some(setting)) = (typed.map(|setting| &setting.value), typed)
+        && let Some(bytes @ 1..=8) = length.natural()
+    {
+        let array = format!("bytes {bytes}");
+        let message = format!("format \"{}\" is for a number, and `{array}` is a byte array", leaf.format.name());
+        let draft = Draft::new(Code::FormatWidth, setting.value_span, message).also(place, "the format");
+        return report.add(draft.help(format!("write `{name}: u{}`", bytes * 8)));
+    }
+    {
         let message = format!("format \"{}\" is for {wanted}", leaf.format.name());
         report.add(
             Draft::new(Code::FormatWidth, place, message)

@@ -5,12 +5,14 @@ use std::collections::HashSet;
 use super::ends;
 use super::layout::Layout;
 use super::leaves::{Resolved, ResolvedLeaf, Sharing};
+use super::lines;
 use super::model::{Model, ScopeIndex, ScopeModel};
 use super::predictors;
-use crate::ast::{self, Int, Setting, Value};
+use crate::ast::{self, Int, Setting, Typed, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{self, Argument, Interpretation, Item, Repeated, Width};
+use crate::span::{Source, Span};
 use crate::vocabulary::Property;
 
 /// Finds stream sections (spec 3.4). A stream section contains no tagged record, and exactly one untagged record that
@@ -112,35 +114,102 @@ fn stream_section(model: &Model, number: Int) -> Option<ScopeIndex> {
     model.scopes.iter().position(|s| s.number == Some(number) && s.stream.is_some())
 }
 
-/// Checks the section numbers in every interpretation.
-pub(super) fn references(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
+/// The text that sets an interpretation: a statement, or the type of a field.
+#[derive(Clone, Copy)]
+struct Site<'m, 'a> {
+    setting: &'m Setting<'a>,
+    typed: Option<&'m Typed<'a>>,
+    interpretation: &'m ast::Interpretation<'a>,
+}
+
+impl Site<'_, '_> {
+    /// Returns the name of the field.
+    fn field(&self) -> &str {
+        self.typed.map(|typed| typed.name.text).or(self.setting.path.last().map(|name| name.text)).unwrap_or_default()
+    }
+
+    /// Returns the line to write with other arguments, which are numbers.
+    fn line(&self, arguments: &[u64]) -> Option<String> {
+        let arguments: String = arguments.iter().map(|number| format!(" {number}")).collect();
+        lines::interpreted(self.setting, self.typed, &format!("{}{arguments}", self.interpretation.word.name()))
+    }
+
+    /// Returns the line to write with a text inserted at a location.
+    fn inserted(&self, at: Span, text: &str, source: &Source) -> Option<String> {
+        lines::interpreted(self.setting, self.typed, &lines::replaced(source, self.setting.value_span, at, text)?)
+    }
+
+    /// Returns the line to write with another section.
+    fn with_section(&self, section: u8) -> Option<String> {
+        let mut numbers = self.interpretation.arguments.iter().map(|argument| match argument {
+            ast::Argument::Number(number) => number.natural(),
+            _ => None,
+        });
+        numbers.next()??;
+        let others: Vec<u64> = numbers.collect::<Option<_>>()?;
+        self.line(&[&[u64::from(section)], others.as_slice()].concat())
+    }
+}
+
+/// Returns the interpretations that the text sets.
+fn sites<'m, 'a>(model: &'m Model<'a>) -> impl Iterator<Item = Site<'m, 'a>> {
     let scopes = model.scopes.iter().flat_map(|s| &s.ast.properties);
     let blocks = model.records.iter().flat_map(|r| &r.ast.block);
     let types = model.scopes.iter().flat_map(|s| &s.ast.types).chain(model.records.iter().flat_map(|r| &r.ast.types));
-    let typed = types.flat_map(|typed| &typed.settings);
-    for setting in scopes.chain(blocks).chain(typed).filter(|s| s.property == Some(Property::Interpretation)) {
-        let Value::Interpretation(interpretation) = &setting.value else { continue };
+    let typed = types.flat_map(|typed| typed.settings.iter().map(move |setting| (setting, Some(typed))));
+    let all = scopes.chain(blocks).map(|setting| (setting, None)).chain(typed);
+    all.filter(|(setting, _)| setting.property == Some(Property::Interpretation)).filter_map(|(setting, typed)| {
+        let Value::Interpretation(interpretation) = &setting.value else { return None };
+        Some(Site { setting, typed, interpretation })
+    })
+}
+
+/// Returns the section that an interpretation names, and the field.
+fn named<'m>(model: &'m Model) -> impl Iterator<Item = (u64, Site<'m, 'm>)> {
+    sites(model).filter_map(|site| {
+        let kinds = site.interpretation.word.arguments().iter().zip(&site.interpretation.arguments);
+        let number = kinds.into_iter().find_map(|(kind, argument)| match (kind, argument) {
+            (Argument::Stream | Argument::NumberStream, ast::Argument::Number(number)) => number.natural(),
+            _ => None,
+        })?;
+        Some((number, site))
+    })
+}
+
+/// Returns the numbers of the sections that interpretations name.
+pub(super) fn named_sections(model: &Model) -> HashSet<u64> {
+    named(model).map(|(number, _)| number).collect()
+}
+
+/// Checks the section numbers in every interpretation.
+pub(super) fn references(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
+    for site in sites(model) {
+        let Site { setting, interpretation, .. } = site;
         let word = interpretation.word;
+        let source = report.source;
         for (kind, argument) in word.arguments().iter().zip(&interpretation.arguments) {
             match (kind, argument) {
-                (Argument::Stream, ast::Argument::Number(number)) => offset(model, resolved, *number, report),
+                (Argument::Stream, ast::Argument::Number(number)) => offset(model, resolved, *number, site, report),
                 (Argument::NumberStream, ast::Argument::Number(number)) => {
-                    number_stream(model, resolved, *number, word.name(), report);
+                    number_stream(model, resolved, *number, site, report);
                 }
                 (Argument::Steps, ast::Argument::Number(steps)) => stride_range(setting, *steps, report),
-                (Argument::Model, ast::Argument::Model(predicted)) => predictors::check(predicted, report),
+                (Argument::Model, ast::Argument::Model(predicted)) => {
+                    let line = |text: &str| site.inserted(Span::at(predicted.span.start()), text, source);
+                    predictors::check(predicted, line, report);
+                }
                 _ => {}
             }
         }
     }
 }
 
-fn offset(model: &Model, resolved: &[Resolved], number: Int, report: &mut Reporter) {
+fn offset(model: &Model, resolved: &[Resolved], number: Int, site: Site, report: &mut Reporter) {
     let Some(scope) = stream_section(model, number) else {
         if is_ambiguous(model, number) {
             return;
         }
-        report.add(Draft::new(Code::NoStream, number.span, not_stream(model, number)).help(stream_help(model)));
+        no_stream(model, Code::NoStream, number, site, report);
         return;
     };
     let element = model.scopes.get(scope).and_then(|s| s.stream);
@@ -172,27 +241,109 @@ fn not_stream(model: &Model, number: Int) -> String {
     }
 }
 
-fn stream_help(model: &Model) -> String {
+/// Reports a number that is not the number of a stream section.
+fn no_stream(model: &Model, code: Code, number: Int, site: Site, report: &mut Reporter) {
+    let message = not_stream(model, number);
+    let draft = |message: &str| Draft::new(code, number.span, message);
+    // The arguments may be in the wrong order.
+    if let [ast::Argument::Number(first), ast::Argument::Number(second)] = site.interpretation.arguments.as_slice()
+        && let (Some(stride), Some(section), Some(_)) =
+            (first.natural(), second.natural(), stream_section(model, *second))
+        && let Some(line) = site.line(&[section, stride])
+    {
+        let message = format!("the first argument of `sectionStride` is the section, and {message}");
+        return report.add(draft(&message).help(format!("write `{line}`")));
+    }
+    let known = number.natural().filter(|n| *n != 0);
+    let scope = model.scopes.iter().find(|s| known.is_some() && s.number.map(u64::from) == known);
+    let records = || scope.into_iter().flat_map(|s| &s.records).filter_map(|r| model.records.get(*r));
+    let mut roots = records().filter(|record| !record.nested);
+    match (roots.next(), roots.next(), roots.next()) {
+        (Some(only), None, None) if only.tagged && !only.lists_tag => {
+            if report.has_message(code, &message) {
+                return report.add_again();
+            }
+            let tag = only.ast.block.iter().find(|setting| setting.is("tag", Property::Value));
+            let place = tag.map_or(only.ast.name.span, Setting::target);
+            let line = lines::definition(report.source, only.ast).filter(|_| only.ast.block.len() == 1);
+            let draft = draft(&message).also(place, format!("because `{}` has a tag", only.name()));
+            report.add(draft.help(match line {
+                Some(line) => format!("write `{line};` without `tag.value`"),
+                None => format!("remove `tag.value` from the block of `{}`", only.name()),
+            }));
+        }
+        (Some(first), Some(second), None) if !first.tagged && !second.tagged => {
+            if report.has_message(code, &message) {
+                return report.add_again();
+            }
+            let draft = draft(&message).also(second.ast.name.span, "because it has a second record");
+            let name = second.name();
+            let free = (1..=u8::MAX).find(|free| model.scopes.iter().all(|s| s.number != Some(*free)));
+            let of_second = named(model)
+                .filter(|(n, _)| Some(*n) == known)
+                .skip(1)
+                .map(|(_, site)| site)
+                .max_by_key(|site| name.starts_with(site.field()).then_some(site.field().len()));
+            let section = match &of_second {
+                Some(site) if name.starts_with(site.field()) => format!("{}s", site.field()),
+                _ => format!("{name}s"),
+            };
+            let line = lines::definition(report.source, second.ast).filter(|_| second.ast.block.is_empty());
+            let draft = draft.help(match (line, free) {
+                (Some(line), Some(free)) => {
+                    let reference = of_second.and_then(|site| site.with_section(free));
+                    let reference = reference.map_or_else(String::new, |line| format!(", and write `{line}`"));
+                    format!("move `{name}` into its own section: `section {section} {free} {{ {line}; }}`{reference}")
+                }
+                _ => format!("move `{name}` into its own section: a stream section has one record"),
+            });
+            report.add(draft);
+        }
+        _ => report.add(draft(&message).help(stream_help(model, number, code, site))),
+    }
+}
+
+fn stream_help(model: &Model, number: Int, code: Code, site: Site) -> String {
     let streams = model.scopes.iter().filter(|s| s.stream.is_some());
     let named: Vec<String> = streams
+        .clone()
         .filter_map(|s| Some(format!("{} (`{}`)", s.number?, s.ast.head.as_ref()?.name.text)))
         .take(10)
         .collect();
-    if named.is_empty() {
-        "define a section whose only record is untagged, such as `section names 2 { name: vfield; }`".to_owned()
-    } else {
-        format!("the stream sections are {}", named.join(", "))
+    let only = streams.clone().find_map(|scope| scope.number).filter(|_| named.len() == 1);
+    let is_free = |number: u8| model.scopes.iter().all(|scope| scope.number != Some(number));
+    let wanted = number.natural().and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0 && is_free(*n));
+    if let (Some(only), [name]) = (only, named.as_slice()) {
+        return match site.with_section(only) {
+            Some(line) => match wanted {
+                Some(number) => format!("define section {number}, or write `{line}` for section {name}"),
+                None => format!("write `{line}`: the only stream section is {name}"),
+            },
+            None => format!("the only stream section is {name}"),
+        };
     }
+    if !named.is_empty() {
+        return format!("the stream sections are {}", named.join(", "));
+    }
+    let free = wanted.or_else(|| (1..=u8::MAX).find(|number| is_free(*number))).unwrap_or(2);
+    let section = match code {
+        Code::NoNumberStream => format!("section numbers {free} {{ element: (number: u32); }}"),
+        _ => format!("section names {free} {{ name: vfield; }}"),
+    };
+    let reference = site.with_section(free).filter(|_| wanted.is_none());
+    let reference = reference.map_or_else(String::new, |line| format!(", and write `{line}`"));
+    format!("define a section whose only record is untagged, such as `{section}`{reference}")
 }
 
 /// Checks that a section is a stream section with one numeric leaf (spec 3.5). [`element_sizes`] ensures that the leaf
 /// is not repeated and stores bytes.
-fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, report: &mut Reporter) {
+fn number_stream(model: &Model, resolved: &[Resolved], number: Int, site: Site, report: &mut Reporter) {
+    let word = site.interpretation.word.name();
     let Some(scope) = stream_section(model, number) else {
         if is_ambiguous(model, number) {
             return;
         }
-        report.add(Draft::new(Code::NoNumberStream, number.span, not_stream(model, number)).help(stream_help(model)));
+        no_stream(model, Code::NoNumberStream, number, site, report);
         return;
     };
     let element = model.scopes.get(scope).and_then(|s| s.stream);

@@ -2,6 +2,7 @@
 //! type is a scope of properties, directly after the block of the record that lists the field.
 
 use super::builtin::Types;
+use super::lines;
 use super::model::{Meaning, Model, RecordIndex, ScopeIndex, TypeMap, VFIELD, Visible};
 use super::slots::Slot;
 #[cfg(feature = "index")]
@@ -11,6 +12,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::foreign;
 use crate::nearest::nearest;
+use crate::span::{Source, Span};
 use crate::vocabulary::{Property, REST, TYPES};
 
 /// Maximum number of types that a type is defined with, one by the next.
@@ -129,7 +131,7 @@ fn meaning<'a>(
                 },
             )
             .replace(word.span, same),
-            _ if matches!(word.text, "until" | REST) => unknown(model, scope, typed, &word, defines),
+            _ if matches!(word.text, "until" | REST) => unknown(model, scope, typed, &word, defines, report.source),
             _ => wrong(format!("`{}` has no length", word.text), no_length(typed, &word)),
         }
     } else if let Some(found) =
@@ -167,10 +169,14 @@ fn meaning<'a>(
                 "only untagged records can be nested".into(),
             ),
             Visible::Nothing if model.unparsed.contains(word.text) => return Meaning::Wrong,
-            Visible::Nothing => unknown(model, scope, typed, &word, defines),
+            Visible::Nothing => unknown(model, scope, typed, &word, defines, report.source),
         }
     };
-    report.add(draft);
+    // A type of another section is reported only once.
+    match report.has_message(Code::UnknownType, draft.message()) && draft.message().contains(" applies only there") {
+        true => report.add_again(),
+        false => report.add(draft),
+    }
     Meaning::Wrong
 }
 
@@ -200,7 +206,16 @@ fn no_length(typed: &Typed, word: &Name) -> String {
     }
 }
 
-fn unknown(model: &Model, scope: ScopeIndex, typed: &Typed, word: &Name, defines: bool) -> Draft {
+/// Returns the definition of a type with its block.
+fn definition_text(source: &Source, typed: &Typed) -> Option<String> {
+    let start = typed.name.span.start();
+    let text = source.following(start, 200);
+    let open = text.find(['{', ';'])?;
+    let end = if text.get(open..)?.starts_with('{') { text.find('}')? } else { open };
+    Some(format!("type {}", lines::flat(source, Span::new(start, start + end + 1))?))
+}
+
+fn unknown(model: &Model, scope: ScopeIndex, typed: &Typed, word: &Name, defines: bool, source: &Source) -> Draft {
     let own = [scope, 0].into_iter().filter_map(|s| model.scopes.get(s)).flat_map(|s| s.types.keys().copied());
     let records = [scope, 0].into_iter().filter_map(|s| model.scopes.get(s)).flat_map(|s| s.names.keys().copied());
     let untagged = |name: &&str| match model.visible(scope, name) {
@@ -209,6 +224,14 @@ fn unknown(model: &Model, scope: ScopeIndex, typed: &Typed, word: &Name, defines
     };
     let known: Vec<&str> = TYPES.into_iter().chain(own).chain(records.filter(untagged)).collect();
     let draft = Draft::new(Code::UnknownType, word.span, format!("there is no type `{}`", word.text));
+    let other = model.scopes.iter().skip(1).find_map(|s| Some((s, s.types.get(word.text)?.0, s.ast.head.as_ref()?)));
+    if let Some((section, definition, head)) = other {
+        let (name, number) = (head.name.text, section.number.unwrap_or_default());
+        let message = format!("type `{}` is defined in section {number} (`{name}`) and applies only there", word.text);
+        let draft = Draft::new(Code::UnknownType, word.span, message).also(definition.name.span, "defined here");
+        let text = definition_text(source, definition).unwrap_or_else(|| format!("type {}: ...", word.text));
+        return draft.help(format!("move `{text}` out of the section, to the top level"));
+    }
     let (prefix, name) = (if defines { "type " } else { "" }, typed.name.text);
     if TYPES.contains(&name) && !defines {
         let swapped = format!("{}: {name}", word.text);
@@ -242,13 +265,18 @@ fn unknown(model: &Model, scope: ScopeIndex, typed: &Typed, word: &Name, defines
         Some(near) => draft.help(format!("did you mean `{prefix}{name}: {near}`?")),
         None if foreign::guess(word.text).is_some() => {
             let (guess, format) = foreign::guess(word.text).unwrap_or_default();
-            let statement = if format.is_empty() { String::new() } else { format!(", and `{name}.format = \"{format}\";`") };
+            let statement =
+                if format.is_empty() { String::new() } else { format!(", and `{name}.format = \"{format}\";`") };
             draft.help(format!("for example, write `{prefix}{name}: {guess}`{statement}"))
         }
-        None => draft.help(
-            "the types are `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, `bytes N`, `text`, `cstring`, untagged records, and \
-             types defined as in `type micros: u64;`",
-        ),
+        None => {
+            let is_free = |name: &&str| *name != word.text && *name != typed.name.text && !known.contains(name);
+            let example = ["micros", "address", "color"].into_iter().find(is_free).unwrap_or("my_type");
+            draft.help(format!(
+                "the types are `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, `bytes N`, `text`, `cstring`, untagged \
+                 records, and types defined as in `type {example}: u64;`"
+            ))
+        }
     }
 }
 
@@ -363,6 +391,9 @@ fn instead(typed: &Typed, second: &Setting) -> String {
         _ => None,
     };
     match (second.property, width, word.as_bytes().first()) {
+        (Some(Property::Width), Some(bytes @ 1..=8), _) if word == "bytes" => {
+            format!("write `{name}: u{}` for a number, or remove the property", bytes * 8)
+        }
         (Some(Property::Width), Some(bytes @ 1..=8), Some(sign @ (b'u' | b'i'))) => {
             format!("write `{name}: {}{}`, and remove the property", char::from(*sign), bytes * 8)
         }

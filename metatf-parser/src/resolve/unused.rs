@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex, VFIELD};
-use super::tags;
+use super::{streams, tags};
 use crate::ast::FieldItem;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
@@ -27,9 +27,13 @@ pub(super) fn check(model: &Model, predefined: [u32; 3], report: &mut Reporter) 
 
 /// Reports untagged records that are neither nested in another record nor the element of a stream section.
 fn records(model: &Model, predefined: [u32; 3], report: &mut Reporter) {
+    let named = streams::named_sections(model);
     for (index, record) in model.records.iter().enumerate().skip(VFIELD + 1) {
         let is_element = model.scopes.get(record.scope).is_some_and(|s| s.stream == Some(index));
-        if !record.tagged && !record.nested && !is_element && record.named {
+        // The reference to a section with several untagged records has been reported.
+        let number = model.scopes.get(record.scope).and_then(|s| s.number);
+        let is_named = number.is_some_and(|number| named.contains(&u64::from(number)));
+        if !record.tagged && !record.nested && !is_element && record.named && !is_named {
             let name = record.name();
             // Without parentheses, the type is the only field of the record.
             let kind = if let FieldItem::Name(kind) = &record.ast.fields { kind.text } else { "" };

@@ -1,5 +1,6 @@
 //! Names for the values and bits of a number (spec 2, `values` and `flags`). Names do not affect the stored bytes.
 
+use crate::foreign::is_hexadecimal;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -178,6 +179,9 @@ pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
         let Some(value) = (if flags { bits.map(Bits::number) } else { number_of(number) }) else {
             return fail(match flags {
                 true => format!("expected a bit from 0 to 63 or a range of bits such as `4-7`, found `{number}`"),
+                false if is_hexadecimal(number) => {
+                    format!("expected a number, found `{number}`; hexadecimal numbers begin with `0x`")
+                }
                 false => format!("expected a 64-bit number, found `{number}`"),
             });
         };

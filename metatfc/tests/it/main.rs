@@ -389,7 +389,7 @@ fn a_trace_from_before_the_first_version_must_be_recorded_again() {
     let case = vectors("bad/trace/x-predicted-revision-none");
     metatfc(&case, &["dump", "trace.mtf"])
         .exits(1)
-        .says("this model has no revision, as in traces from before version 1.0")
+        .says("`predicted` needs the revision of its models, `1`, before the model")
         .says("record traces from before version 1.0 again");
 }
 

@@ -107,6 +107,15 @@ impl<'t> Parser<'_, 't> {
                 Part { text: format!("{} + {}", left.condition().at(1), right.at(1)), level: 1, is_condition: false };
             left = compare(&Part { level: 3, text: format!("({})", sum.text), ..sum }, "!=", "0");
         }
+        if self.take(&["?"]) {
+            self.mistake("an expression has no operator `? :`: multiply each case by its comparison");
+            let first = self.either()?;
+            let second = if self.take(&[":"]) { self.either()? } else { return None };
+            let condition = left.condition();
+            let (first, second) = (first.at(3), second.at(3));
+            let text = format!("({}) * {first} + ({}) * {second}", condition.text, not(&condition).text);
+            left = Part { text, level: 1, is_condition: false };
+        }
         self.depth -= 1;
         Some(left)
     }
@@ -154,17 +163,17 @@ impl<'t> Parser<'_, 't> {
             None if self.peek(0) == ">" && self.peek(1) != ">" && self.take(&[">"]) => ">",
             None => return Some(left),
         };
-        let right = self.side()?;
+        let right = self.side(left.text.strip_suffix(".value").unwrap_or_default())?;
         Some(compare(&left, operator, &right.at(1)))
     }
 
-    /// Parses the right side of a comparison, which may be the name of a value.
-    fn side(&mut self) -> Option<Part> {
-        let ends = matches!(self.peek(1), "" | ")" | "&" | "|" | "and" | "or");
+    /// Parses the right side of a comparison with a field, which may be the name of a value.
+    fn side(&mut self, field: &str) -> Option<Part> {
+        let ends = matches!(self.peek(1), "" | ")" | "&" | "|" | "?" | "and" | "or");
         let name = self.peek(0).trim_matches('"');
-        if ends && let Some(number) = self.tokens.named_number(name) {
+        if ends && let Some(number) = self.tokens.named_number(name, field) {
             self.at += 1;
-            self.mistake("an expression contains numbers, not their names");
+            self.mistake("an expression contains numbers, not names of values");
             return Some(Part::atom(number));
         }
         if ends && self.peek(0).starts_with('"') && (1..=8).contains(&name.len()) && name.bytes().all(is_plain) {
@@ -334,6 +343,10 @@ impl<'t> Parser<'_, 't> {
             && let Some(field) = self.tokens.first_field(record)
         {
             path.push(field);
+        }
+        // Without such a field, the word may be the name of a value.
+        if !self.tokens.is_field(first) {
+            return None;
         }
         // A text has no value, but its length does.
         self.mistake(ASPECT);

@@ -8,6 +8,7 @@ mod pattern;
 mod table;
 mod tokens;
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
 pub(super) use tokens::Tokens;
@@ -16,9 +17,10 @@ use super::Rule;
 use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::foreign;
+use crate::lexer::Kind;
 use crate::span::Span;
 use pattern::{captures, expand, is_valid};
-use table::{Place, ROWS};
+use table::{OPTIONAL_WORDS, Place, ROWS};
 use tokens::Word;
 
 /// Maximum number of tokens in an item, and of attempts to match them, so that hostile input costs little.
@@ -73,6 +75,8 @@ pub(super) struct Corrector<'c, 't> {
     message: Cell<&'static str>,
     /// An earlier number field of the list.
     count: RefCell<Option<&'t str>>,
+    /// An earlier field of the list with flags.
+    flags: RefCell<Option<&'t str>>,
 }
 
 /// A corrected text with its message and the continuation of the help.
@@ -83,6 +87,8 @@ struct Found {
     /// Whether the correction contains a guess.
     guesses: bool,
     is_reserved: bool,
+    /// A word of another language for an optional field.
+    word: Option<String>,
 }
 
 /// Returns the mistake in the item between two tokens, the second of which cannot be parsed.
@@ -104,6 +110,7 @@ pub(super) fn correct<'t>(
         attempts: Cell::new(0),
         message: Cell::new(""),
         count: RefCell::new(None),
+        flags: RefCell::new(None),
     };
     let end = end_of(tokens, first)?;
     let words: Vec<Word> = (first..end).map_while(|index| tokens.get(index)).collect();
@@ -261,7 +268,7 @@ impl<'t> Corrector<'_, 't> {
         for row in ROWS.iter().filter(|row| row.place == place) {
             self.message.set("");
             let Some(captured) = captures(self, row.pattern, words, depth) else { continue };
-            let text = expand(row.write, &captured, self, place);
+            let text = expand(&self.optional(row.write), &captured, self, place);
             let is_valid = row.write.is_empty() || self.accepts(place, &text);
             if !is_valid || text == self.tokens.text(words) {
                 continue;
@@ -270,11 +277,25 @@ impl<'t> Corrector<'_, 't> {
             self.message.set(message);
             let guesses = ["$count", "$repeat", "$new", "$field", "$record", "$stream"]
                 .iter()
-                .any(|name| row.write.contains(name));
+                .any(|name| row.write.contains(name))
+                || row.write.starts_with('?');
             let note = expand(row.note, &captured, self, place);
-            return Some(Found { text, message, note, guesses, is_reserved: row.pattern.contains("RESERVED") });
+            let is_reserved = row.pattern.contains("RESERVED");
+            let is_word = |word: &&Word| row.write.starts_with('?') && OPTIONAL_WORDS.contains(&word.text);
+            let word = words.iter().find(is_word).map(|word| word.text.to_owned());
+            return Some(Found { text, message, note, guesses, is_reserved, word });
         }
         None
+    }
+
+    /// Returns a template, with a condition or a count in place of `?`.
+    fn optional<'w>(&self, write: &'w str) -> Cow<'w, str> {
+        let Some(item) = write.strip_prefix('?') else { return Cow::Borrowed(write) };
+        let name = item.split(':').next().unwrap_or_default();
+        Cow::Owned(match *self.flags.borrow() {
+            Some(flags) => format!("({flags}.bit 0)*{item}"),
+            None => format!("has_{name}: u8, has_{name}*{item}"),
+        })
     }
 
     /// Checks whether the grammar accepts a correction.
@@ -373,7 +394,10 @@ impl<'t> Corrector<'_, 't> {
                 first += item.len() + 1;
             }
             let Some((first, item)) = here else { continue };
-            *self.count.borrow_mut() = number_field(words.get(*start..first).unwrap_or_default());
+            let earlier = words.get(*start..first).unwrap_or_default();
+            *self.count.borrow_mut() = number_field(earlier);
+            let has_flags = |word: &&Word<'t>| word.is_name() && self.tokens.has_flags(word.text);
+            *self.flags.borrow_mut() = earlier.iter().rfind(has_flags).map(|word| word.text);
             if let Some(found) = self.row(Place::Field, item, 0) {
                 let is_reserved = found.is_reserved;
                 return Some((self.draft(item, found, ""), is_reserved));
@@ -387,7 +411,8 @@ impl<'t> Corrector<'_, 't> {
                 let text = format!("({})", items.join(", "));
                 let message = "expected `,` between two fields, found `;`";
                 let list = words.get(start - 1..=start + list.len())?;
-                let found = Found { text, message, note: String::new(), guesses: false, is_reserved: false };
+                let found =
+                    Found { text, message, note: String::new(), guesses: false, is_reserved: false, word: None };
                 return Some((self.draft(list, found, ""), false));
             }
         }
@@ -459,6 +484,32 @@ impl<'t> Corrector<'_, 't> {
         Some(Corrected { draft, is_reserved: false, end: open, begins: Begins::Foreign })
     }
 
+    /// Returns the location of the first word that a correction changes.
+    fn mistake(&self, words: &[Word], text: &str) -> Span {
+        if text.is_empty() {
+            return self.place;
+        }
+        let mut rest = text;
+        for (index, word) in words.iter().enumerate() {
+            rest = rest.trim_start();
+            let is_whole = |after: &&str| match word.kind {
+                Kind::Name => !after.starts_with(is_letter),
+                _ => !(after.starts_with('=') && matches!(word.text, "=" | "<" | ">" | "!")),
+            };
+            match rest.strip_prefix(word.text).filter(is_whole) {
+                Some(after) => rest = after,
+                // The correction adds an aspect to the field before.
+                None if rest.starts_with('.') && word.text != "." => {
+                    return words.get(index.saturating_sub(1)).map_or(self.place, |before| before.span);
+                }
+                // The mistake is in the parentheses or after them.
+                None if rest.starts_with('(') || word.text == "(" => return self.place,
+                None => return word.span,
+            }
+        }
+        self.place
+    }
+
     /// Returns the diagnostic of a correction. `mark` follows the words.
     fn draft(&self, words: &[Word], found: Found, mark: &str) -> Draft {
         let (Some(first), Some(last)) = (words.first(), words.last()) else {
@@ -467,11 +518,15 @@ impl<'t> Corrector<'_, 't> {
         let place = first.span.to(last.span);
         let code = if found.is_reserved { Code::ReservedWord } else { Code::Syntax };
         let message = match found.message {
+            message if found.word.is_some() => {
+                format!("there is no word `{}`: {message}", found.word.as_deref().unwrap_or_default())
+            }
             _ if found.is_reserved => self.expected.clone(),
             "" => self.expected.clone(),
             message => message.to_owned(),
         };
-        let draft = Draft::new(code, self.place, message);
+        let place_of = if found.is_reserved { self.place } else { self.mistake(words, &found.text) };
+        let draft = Draft::new(code, place_of, message);
         if found.text.is_empty() {
             return draft.help(found.note);
         }
@@ -489,6 +544,10 @@ impl<'t> Corrector<'_, 't> {
         }
         draft.replace(place, edit)
     }
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
 }
 
 fn is_list(text: &str) -> bool {

@@ -8,6 +8,7 @@
 //! | `BYTE`, `ARRAY` | a type of a byte; a type with a length | `bytes`, `text` or `cstring` |
 //! | `WIDTH` | a number of bytes | a type of that width |
 //! | `INT`, `TEXT`, `CHARACTERS` | a number; a string; a string in single quotes | the number; the content; a string |
+//! | `NAMED` | the name of a value, or a string with it | its number |
 //! | `NEAR` | a misspelled interpretation | the interpretation |
 //! | `SECTION` | the name of a section | its number |
 //! | `PROPERTY`, `FORMAT`, `REST` | a property; a format; a word for the rest | the word |
@@ -73,7 +74,7 @@ fn matches(corrector: &Corrector, elements: &[&str], words: &[Word], depth: usiz
         if length < least || nesting != 0 || !follows || !corrector.spend() {
             continue;
         }
-        if let Some(text) = capture(corrector, element, captured, depth) {
+        if let Some(text) = capture(corrector, element, captured, depth, out.first().map_or("", String::as_str)) {
             out.push(text);
             if matches(corrector, others, rest, depth, out) {
                 return true;
@@ -105,8 +106,8 @@ fn is_single(class: &str) -> bool {
     )
 }
 
-/// Returns the capture of a class, or `None` if the words do not belong to it.
-fn capture(corrector: &Corrector, class: &str, words: &[Word], depth: usize) -> Option<String> {
+/// Returns the capture of a class, or `None` if the words do not belong to it. `field` is the first capture.
+fn capture(corrector: &Corrector, class: &str, words: &[Word], depth: usize, field: &str) -> Option<String> {
     let tokens = corrector.tokens;
     let source = || tokens.text(words);
     let [first, ..] = words else { return None };
@@ -134,6 +135,10 @@ fn capture(corrector: &Corrector, class: &str, words: &[Word], depth: usize) -> 
             [number] | [Word { text: "-", .. }, number] if number.is_number() => Some(source()),
             _ => None,
         },
+        "NAMED" => {
+            let name = word.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(word);
+            tokens.named_number(name, field)
+        }
         "TEXT" => Some(word.strip_prefix('"')?.strip_suffix('"')?.to_owned()),
         "CHARACTERS" => Some(format!("\"{}\"", word.strip_prefix('\'')?.strip_suffix('\'')?)),
         "NEAR" => foreign::interpretation(word).filter(|_| first.kind == Kind::Name).map(str::to_owned),

@@ -3,7 +3,8 @@
 //! A pattern is a list of words. A word in capitals is a [class](super::pattern) and captures the tokens that it
 //! matches, as far as necessary rewritten in this language. Any other word matches itself; `a|b` matches either. In the
 //! other columns, `$1` is the first capture. `$count` is an earlier number field of the same list, `$repeat` a count by
-//! it, and `$new` the next unused number of a section or a record.
+//! it, and `$new` the next unused number of a section or a record. An item after `?` is optional: its condition is a bit
+//! of an earlier field with flags, or else a count of 0 or 1.
 
 /// The place where a pattern applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,10 @@ pub(super) struct Row {
 
 const ORDER: &str = "the name of a field precedes its type";
 const COLON: &str = "expected `:` between the name of a field and its type";
-const OPTIONAL: &str = "an optional field is repeated by a condition, which is 0 or 1";
+const OPTIONAL: &str = "an optional field is a repetition with a count of 0 or 1";
+/// Words of other languages for an optional field.
+pub(super) const OPTIONAL_WORDS: &[&str] =
+    &["optional", "opt", "maybe", "option", "nullable", "Option", "Optional", "Maybe"];
 const ARRAY: &str = "a repetition is written as a count, `*` and the item";
 const BYTES: &str = "a byte array is written as `bytes` and its length";
 const LENGTH: &str = "a length is a number or an expression, such as `n.value`";
@@ -235,19 +239,19 @@ rows! {
     }
     // Fields: conditions.
     Field, OPTIONAL {
-        "NAME ? : KIND" => "($count.bit 0)*$1: $2";
-        "NAME : KIND ?" => "($count.bit 0)*$1: $2";
-        "NAME : ? KIND" => "($count.bit 0)*$1: $2";
-        "NAME ?" => "($count.bit 0)*$1";
-        "optional|opt|maybe|option NAME : KIND" => "($count.bit 0)*$1: $2";
-        "optional KIND NAME = INT" => "($count.bit 0)*$2: $1";
-        "optional|opt|maybe|option KIND NAME" => "($count.bit 0)*$2: $1";
-        "optional|opt|maybe|option NAME" => "($count.bit 0)*$1";
-        "NAME : optional|opt|maybe|option|nullable KIND" => "($count.bit 0)*$1: $2";
-        "NAME : KIND optional|opt|nullable" => "($count.bit 0)*$1: $2";
-        "NAME : Option|Optional|optional|option|maybe|Maybe|nullable < KIND >" => "($count.bit 0)*$1: $2";
-        "NAME : Option|Optional|optional|option|maybe|Maybe [ KIND ]" => "($count.bit 0)*$1: $2";
-        "NAME : Option|Optional|optional|option|maybe|Maybe ( KIND )" => "($count.bit 0)*$1: $2";
+        "NAME ? : KIND" => "?$1: $2";
+        "NAME : KIND ?" => "?$1: $2";
+        "NAME : ? KIND" => "?$1: $2";
+        "NAME ?" => "?$1";
+        "optional|opt|maybe|option NAME : KIND" => "?$1: $2";
+        "optional KIND NAME = INT" => "?$2: $1";
+        "optional|opt|maybe|option KIND NAME" => "?$2: $1";
+        "optional|opt|maybe|option NAME" => "?$1";
+        "NAME : optional|opt|maybe|option|nullable KIND" => "?$1: $2";
+        "NAME : KIND optional|opt|nullable" => "?$1: $2";
+        "NAME : Option|Optional|optional|option|maybe|Maybe|nullable < KIND >" => "?$1: $2";
+        "NAME : Option|Optional|optional|option|maybe|Maybe [ KIND ]" => "?$1: $2";
+        "NAME : Option|Optional|optional|option|maybe|Maybe ( KIND )" => "?$1: $2";
         "NAME : KIND if|when|where|iff ( EXPR )" => "($3)*$1: $2";
         "NAME : KIND if|when|where|iff EXPR" => "($3)*$1: $2";
         "NAME if|when|where|iff EXPR" => "($2)*$1";
@@ -416,6 +420,10 @@ rows! {
         "DIGITS" => "$1";
     }
     // Fields: constants and properties.
+    Field, "a default is a number, not the name of a value" {
+        "NAME : default NAMED" => "$1: default $2";
+        "NAME : TYPE default NAMED" => "$1: $2 default $3";
+    }
     Field, "a default is a number, which characters in single quotes can express" {
         "NAME : default TEXT" => "$1: default '$2'";
         "NAME : TYPE default TEXT" => "$1: $2 default '$3'";
@@ -582,6 +590,10 @@ rows! {
         "NAME : LISTS" => "$1: ($2)";
     }
     // Statements.
+    Statement, "the catch-all record has the tag `other`" {
+        "tag . value = default|else|rest|any|all|others|unknown|otherwise|fallback|_" => "tag.value = other;";
+        "tag . value = *" => "tag.value = other;";
+    }
     Statement, "a record has the property `tag.value`" {
         "tag|id|type|tag_value|code|opcode =|:|== INT" => "tag.value = $1;";
         "tag|id|type|code|opcode INT" => "tag.value = $1;";
@@ -649,8 +661,10 @@ rows! {
         "PATH = VALUE ," => "$1 = $2;";
         "PATH = VALUE :" => "$1 = $2;";
     }
-    Statement, LENGTH {
+    Statement, "" {
         "PATH . width = EXPR" => "$1.width = $2;";
+    }
+    Statement, LENGTH {
         "PATH . width = ( EXPR ) EXPR" => "$1.width = $2;";
     }
     Statement, "" {

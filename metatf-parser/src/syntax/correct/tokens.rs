@@ -54,8 +54,10 @@ pub(crate) struct Tokens<'t> {
     /// The sections with their numbers.
     sections: Vec<(&'t str, &'t str)>,
     tags: HashSet<&'t str>,
-    /// The field and the list of each `values` and `flags`.
+    /// The field or the type, and the list, of each `values` and `flags`.
     lists: Vec<(&'t str, Property, &'t str)>,
+    /// The names of fields, with their types.
+    fields: HashMap<&'t str, &'t str>,
 }
 
 impl<'t> Tokens<'t> {
@@ -71,11 +73,19 @@ impl<'t> Tokens<'t> {
             sections: Vec::new(),
             tags: HashSet::new(),
             lists: Vec::new(),
+            fields: HashMap::new(),
         };
+        let mut last_type = "";
         let word = |index: usize| lexed.tokens.get(index).and_then(|token| text.get(token.span.range())).unwrap_or("");
         for (index, token) in lexed.tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Name) {
             let (name, next) = (text.get(token.span.range()).unwrap_or_default(), word(index + 1));
             let starts = index == 0 || matches!(word(index - 1), "type" | "{" | "}" | ";");
+            if index > 0 && matches!(word(index - 1), "(" | "," | "*") && matches!(next, "," | ")" | ":" | "*") {
+                out.fields.entry(name).or_insert(if next == ":" { word(index + 2) } else { name });
+            }
+            if starts && word(index.wrapping_sub(1)) == "type" {
+                last_type = name;
+            }
             match (name, next) {
                 ("section", section) if lexed.tokens.get(index + 2).is_some_and(|t| t.kind == Kind::Int) => {
                     out.sections.push((section, word(index + 2)));
@@ -89,6 +99,9 @@ impl<'t> Tokens<'t> {
                 }
                 (_, ":") if word(index + 2) == "text" && matches!(word(index + 3), "," | ")") => {
                     out.texts.insert(name);
+                }
+                ("values" | "flags", "=") if starts && !last_type.is_empty() => {
+                    out.lists.extend(Property::named(name).map(|property| (last_type, property, word(index + 2))));
                 }
                 (_, ".") => {
                     if starts {
@@ -185,12 +198,35 @@ impl<'t> Tokens<'t> {
         (4..=256_u32).map(|tag| tag.to_string()).find(is_free).unwrap_or_default()
     }
 
-    /// Returns the number that a list of `values` gives to a name.
-    pub(super) fn named_number(&self, name: &str) -> Option<String> {
-        self.lists.iter().filter(|(_, property, _)| *property == Property::Values).find_map(|(.., list)| {
-            let list = parse_names(list.trim_matches('"'), false).ok()?;
-            list.iter().find(|(_, known)| known.as_str() == name).map(|(number, _)| number.to_string())
-        })
+    /// Checks whether a record lists a field of this name, or a statement is about it.
+    pub(super) fn is_field(&self, name: &str) -> bool {
+        self.fields.contains_key(name) || self.declared.contains(name)
+    }
+
+    /// Checks whether a field has names of bits, or is called `flags`.
+    pub(super) fn has_flags(&self, field: &str) -> bool {
+        let kind = self.fields.get(field).copied().unwrap_or_default();
+        let is_list = |(name, property, _): &(&str, Property, &str)| {
+            *property == Property::Flags && (*name == field || *name == kind)
+        };
+        field == "flags" || self.lists.iter().any(is_list)
+    }
+
+    /// Returns the number that the `values` of a field give to a name. If the field has no such name, returns the number
+    /// that all other lists with this name give to it.
+    pub(super) fn named_number(&self, name: &str, field: &str) -> Option<String> {
+        let kind = self.fields.get(field).copied().unwrap_or_default();
+        let (mut own, mut others) = (None, Vec::new());
+        for (owner, _, list) in self.lists.iter().filter(|(_, property, _)| *property == Property::Values) {
+            let Ok(list) = parse_names(list.trim_matches('"'), false) else { continue };
+            let Some((number, _)) = list.iter().find(|(_, known)| known.as_str() == name) else { continue };
+            if *owner == field || *owner == kind {
+                own = own.or(Some(number.to_string()));
+            }
+            others.push(number.to_string());
+        }
+        others.dedup();
+        own.or_else(|| others.pop().filter(|_| others.is_empty()))
     }
 
     /// Returns the bit that the `flags` of a field give to a name.
