@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::nearest::near_property;
-use crate::schema::{Comparison, InterpretationWord};
+use crate::schema::{Comparison, InterpretationWord, parse_names};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
@@ -158,15 +158,22 @@ impl Setting<'_> {
 
     /// Returns the property that this annotation probably misspells.
     pub(crate) fn misspells(&self) -> Option<Property> {
-        if self.property.is_some() || self.quoted { None } else { near_property(self.name.text) }
+        let is_list = |text: &str| text.contains(',') && parse_names(text, false).is_ok();
+        match &self.value {
+            _ if self.property.is_some() || self.quoted => None,
+            Value::Text(text) if matches!(self.name.text, "enum" | "names" | "labels") && is_list(text) => {
+                Some(Property::Values)
+            }
+            _ => near_property(self.name.text),
+        }
     }
 
     /// Creates a diagnostic for a missing property that this annotation probably misspells.
     pub(crate) fn misspelt(&self, code: Code, message: String) -> Draft {
         let meant = self.misspells().map_or("", Property::name);
-        Draft::new(code, self.name.span, message)
-            .label(format!("`{}` is not a property", self.name.text))
-            .help(format!("did you mean `{meant}`?"))
+        let value = self.annotation.as_deref().filter(|value| value.len() < 80).unwrap_or("...");
+        Draft::new(code, self.name.span, format!("`{}` is not a property, and {message}", self.name.text))
+            .help(format!("write `{}.{meant} = {value};`", self.path_text()))
             .replace(self.name.span, meant)
     }
 

@@ -222,7 +222,8 @@ fn hexadecimal(text: &str) -> Option<String> {
 /// Checks whether a word is a number with hexadecimal letters and without `0x`.
 pub(crate) fn is_hexadecimal(word: &str) -> bool {
     let has = |kind: fn(&u8) -> bool| word.bytes().any(|byte| kind(&byte));
-    has(u8::is_ascii_alphabetic) && has(u8::is_ascii_digit) && u64::from_str_radix(word, 16).is_ok()
+    let is_long = matches!(word.len(), 8 | 16);
+    has(u8::is_ascii_alphabetic) && (has(u8::is_ascii_digit) || is_long) && u64::from_str_radix(word, 16).is_ok()
 }
 
 fn number(word: &str) -> Option<u64> {

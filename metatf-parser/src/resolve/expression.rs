@@ -286,6 +286,12 @@ impl Context<'_, '_> {
                     let text = format!("{path}.length");
                     return draft.help(format!("write `{text}.value`")).replace(whole, text);
                 }
+                let is_record = self.layout.frames.iter().any(|f| f.parent.is_some_and(|(_, field)| field == path));
+                if is_record && reference.of != Aspect::Value {
+                    let draft =
+                        Draft::new(code, at, format!("`{path}` is a nested record, which has no width and no bits"));
+                    return draft.help(self.earlier());
+                }
                 match self.nested(name) {
                     Some(nested) if nested != path => {
                         let draft = draft.help(match self.with_path(reference, at, &nested, source) {

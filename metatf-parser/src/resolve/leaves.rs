@@ -10,6 +10,7 @@ use super::model::{Model, RecordIndex, VFIELD};
 use super::predictors::{self, Place, Predicted};
 use super::shown;
 use super::tags::Tag;
+use super::types;
 use crate::ast::{self, CountKind, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
@@ -494,6 +495,12 @@ impl<'a> Looker<'_, 'a> {
         if let Some(draft) = width.is_none().then(|| self.other_notation()).flatten() {
             return report.add(draft);
         }
+        let scope = self.model.records.get(self.layout.record).map_or(0, |record| record.scope);
+        let elsewhere =
+            || types::elsewhere(self.model, scope, Code::NoInterpretation, name, self.raw.site, report.source);
+        if let Some(draft) = width.is_none().then(elsewhere).flatten() {
+            return report.add(draft);
+        }
         let kind = match width {
             None => Some("u32".to_owned()),
             Some(Some(Width::Number(bytes @ 1..=8))) => Some(format!("u{}", bytes * 8)),
@@ -528,6 +535,12 @@ impl<'a> Looker<'_, 'a> {
             let item = if let ast::FieldItem::Name(item) = item { item.text } else { "(...)" };
             let help = format!("write `(rest)*{item}` for items up to the end, or list a count first: `{name}: u16`");
             return Some(draft(self.raw.site, message).help(help));
+        }
+        if TYPES.contains(&name)
+            && let Some((own, item)) = own_of(&record.ast.fields, name)
+        {
+            let message = format!("`{name}` is a type, and a count is a field");
+            return Some(draft(self.raw.site, message).help(format!("write `{own}: {name}, {own}*{item}`")));
         }
         if TYPES.contains(&name) {
             let message = format!("`{name}` is a type, and the field has no name");
@@ -660,6 +673,22 @@ pub(super) fn in_bits(setting: &Setting) -> Option<u64> {
     let Value::Expression(expression) = &setting.value else { return None };
     let bits = expression.as_int()?.natural()?;
     (bits % 8 == 0 && (16..=64).contains(&bits) && !setting.value_span.is_predefined()).then_some(bits / 8)
+}
+
+/// Returns the name and the item of the named repetition with a count of this name.
+fn own_of<'i>(list: &'i ast::FieldItem<'i>, name: &str) -> Option<(&'i str, &'i str)> {
+    match list {
+        ast::FieldItem::Name(_) => None,
+        ast::FieldItem::Group(items) => items.iter().find_map(|item| own_of(item, name)),
+        ast::FieldItem::Repeat { own: Some(own), count: ast::Count::Name(count), body, .. } if count.text == name => {
+            if let ast::FieldItem::Name(item) = body.as_ref() {
+                Some((own.text, item.text))
+            } else {
+                None
+            }
+        }
+        ast::FieldItem::Repeat { body, .. } => own_of(body, name),
+    }
 }
 
 /// Returns the item of the repetition with a count of this name in a field list.

@@ -45,10 +45,8 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
                  field",
             )
         }
-        (Takes::Constant, Value::Word(_)) if setting.is("tag", Property::Value) => {
-            Draft::new(Code::ValueKind, setting.value_span, "the value of a tag must be a number or `other`")
-                .help("`tag.value = other;` matches all tags that no other record of the section uses")
-        }
+        // The tags of the other records are not known yet.
+        (Takes::Constant, Value::Word(_)) if setting.is("tag", Property::Value) => return,
         _ => wrong_kind(setting, property),
     };
     report.add(draft);

@@ -7,6 +7,7 @@ use super::slots::Slots;
 use crate::ast::{self, FieldItem, Name, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::nearest::nearest;
 use crate::vocabulary::{OnTag, Property};
 
 /// Fills the slots of every scope and block.
@@ -131,11 +132,13 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
                 report.add(draft.help(help).replace(name.span.to(setting.name.span), path));
                 return false;
             }
-            report.add(draft.help("list the field, or remove the property").did_you_mean(
-                name.span,
-                name.text,
-                record.fields.iter().map(|(name, _)| *name).chain(["tag"]),
-            ));
+            let known = || record.fields.iter().map(|(name, _)| *name).chain(["tag"]);
+            let draft = draft.help("list the field, or remove the property");
+            let draft = draft.did_you_mean(name.span, name.text, known());
+            let near =
+                nearest(name.text, known()).filter(|_| setting.path.first().is_some_and(|f| f.span == name.span));
+            let line = near.map(|near| format!("write `{}.{} = ...;`", near, rest.join(".")));
+            report.add(draft.maybe_help(line));
             return false;
         };
         if field == Field::Wrong {
@@ -225,6 +228,10 @@ fn text_help(setting: &Setting) -> Option<String> {
     let (path, name) = (setting.path_text(), setting.name.text);
     match (setting.property?, &setting.value) {
         (Property::Width, Value::Expression(width)) => match width.as_int().and_then(|int| int.natural()) {
+            Some(width @ (1 | 2 | 4)) => Some(format!(
+                "for a length of {width} bytes, write `{path}.length.width = {width};`; for a text of {width} bytes, \
+                 write `{path}: text {width}` in the field list"
+            )),
             Some(width) => Some(format!(
                 "for a text of {width} bytes, write `{path}: text {width}` in the field list; for a length of {width} \
                  bytes, write `{path}.length.width = {width};`"

@@ -74,7 +74,10 @@ fn format(lookup: &Lookup, leaf: &Leaf, place: Span, report: &mut Reporter) {
         let array = format!("bytes {bytes}");
         let message = format!("format \"{}\" is for a number, and `{array}` is a byte array", leaf.format.name());
         let draft = Draft::new(Code::FormatWidth, setting.value_span, message).also(place, "the format");
-        return report.add(draft.help(format!("write `{name}: u{}`", bytes * 8)));
+        return report.add(draft.help(match leaf.format {
+            Format::Hex | Format::Dec => format!("write `{name}: u{}` for a number, or remove the format", bytes * 8),
+            _ => format!("write `{name}: u{}`", bytes * 8),
+        }));
     }
     {
         let message = format!("format \"{}\" is for {wanted}", leaf.format.name());

@@ -233,6 +233,12 @@ fn is_ambiguous(model: &Model, number: Int) -> bool {
     model.scopes.iter().filter(has_number).count() > 1
 }
 
+/// Returns the number of sections with this number.
+fn scope_count(model: &Model, number: Int) -> usize {
+    let known = number.natural().and_then(|n| u8::try_from(n).ok());
+    model.scopes.iter().skip(1).filter(|scope| known.is_some() && scope.number == known).count()
+}
+
 fn not_stream(model: &Model, number: Int) -> String {
     let known = number.natural().and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0);
     match model.scopes.iter().find(|s| known.is_some() && s.number == known).and_then(|s| s.ast.head.as_ref()) {
@@ -258,14 +264,17 @@ fn no_stream(model: &Model, code: Code, number: Int, site: Site, report: &mut Re
     let scope = model.scopes.iter().find(|s| known.is_some() && s.number.map(u64::from) == known);
     let records = || scope.into_iter().flat_map(|s| &s.records).filter_map(|r| model.records.get(*r));
     let mut roots = records().filter(|record| !record.nested);
+    let holds = |extent: Span| extent.start() <= number.span.start() && number.span.end() <= extent.end();
+    let is_own = scope.and_then(|scope| scope.ast.extent).is_some_and(holds);
     match (roots.next(), roots.next(), roots.next()) {
-        (Some(only), None, None) if only.tagged && !only.lists_tag => {
+        (Some(only), None, None) if only.tagged && !is_own => {
             if report.has_message(code, &message) {
                 return report.add_again();
             }
             let tag = only.ast.block.iter().find(|setting| setting.is("tag", Property::Value));
             let place = tag.map_or(only.ast.name.span, Setting::target);
             let line = lines::definition(report.source, only.ast).filter(|_| only.ast.block.len() == 1);
+            let line = line.map(|line| line.replacen("(tag, ", "(", 1));
             let draft = draft(&message).also(place, format!("because `{}` has a tag", only.name()));
             report.add(draft.help(match line {
                 Some(line) => format!("write `{line};` without `tag.value`"),
@@ -299,11 +308,13 @@ fn no_stream(model: &Model, code: Code, number: Int, site: Site, report: &mut Re
             });
             report.add(draft);
         }
-        _ => report.add(draft(&message).help(stream_help(model, number, code, site))),
+        _ => report.add(draft(&message).help(stream_help(model, number, code, site, is_own))),
     }
 }
 
-fn stream_help(model: &Model, number: Int, code: Code, site: Site) -> String {
+/// Returns the help for a number that is not the number of a stream section. `is_own` is set for the number of the field's
+/// own section, which the author cannot mean.
+fn stream_help(model: &Model, number: Int, code: Code, site: Site, is_own: bool) -> String {
     let streams = model.scopes.iter().filter(|s| s.stream.is_some());
     let named: Vec<String> = streams
         .clone()
@@ -317,7 +328,10 @@ fn stream_help(model: &Model, number: Int, code: Code, site: Site) -> String {
         return match site.with_section(only) {
             Some(line) => match wanted {
                 Some(number) => format!("define section {number}, or write `{line}` for section {name}"),
-                None => format!("write `{line}`: the only stream section is {name}"),
+                None if is_own || scope_count(model, number) == 0 => {
+                    format!("write `{line}`: the only stream section is {name}")
+                }
+                None => format!("the only stream section is {name}"),
             },
             None => format!("the only stream section is {name}"),
         };

@@ -60,6 +60,19 @@ pub(super) fn value(
     let expression = match &property.value {
         Value::Expression(expression) => expression,
         Value::Word(OTHER) => return Some(TagValue::Other),
+        Value::Word(word) => {
+            let message = "the value of a tag must be a number or `other`";
+            let is_other = matches!(*word, "else" | "rest" | "any" | "all" | "others" | "unknown" | "otherwise" | "_");
+            report.add(Draft::new(Code::ValueKind, property.value_span, message).help(match is_other {
+                true => "write `tag.value = other;` for all tags that no other record uses".to_owned(),
+                false => format!(
+                    "write a number, as in `tag.value = {};`, or `tag.value = other;` for all tags that no other record \
+                     uses",
+                    next_tag(model, predefined)
+                ),
+            }));
+            return None;
+        }
         _ => return None,
     };
     let value = number(model, property, expression, report)?;

@@ -3,7 +3,7 @@
 
 use super::builtin::Types;
 use super::lines;
-use super::model::{Meaning, Model, RecordIndex, ScopeIndex, TypeMap, VFIELD, Visible};
+use super::model::{Meaning, Model, RecordIndex, ScopeIndex, ScopeModel, TypeMap, VFIELD, Visible};
 use super::slots::Slot;
 #[cfg(feature = "index")]
 use crate::ast::{self, Interpretation};
@@ -160,10 +160,22 @@ fn meaning<'a>(
                     return Meaning::Record(record);
                 }
             }
-            Visible::Record(_) => wrong(
-                format!("the tagged record `{}` is not a type", word.text),
-                format!("only untagged records can be nested: remove `tag.value` from the block of `{}`", word.text),
-            ),
+            Visible::Record(record) => {
+                let record = model.records.get(record).map(|record| record.ast);
+                let line =
+                    record.filter(|record| record.block.len() == 1).and_then(|r| lines::definition(report.source, r));
+                let help = match line {
+                    Some(line) => format!("write `{line};` without `tag.value`: only untagged records can be nested"),
+                    None => {
+                        format!(
+                            "only untagged records can be nested: remove `tag.value` from the block of `{}`",
+                            word.text
+                        )
+                    }
+                };
+                let draft = wrong(format!("the tagged record `{}` is not a type", word.text), help);
+                draft.also(record.map_or(Span::PREDEFINED, |record| record.name.span), "defined here, with a tag")
+            }
             Visible::PredefinedTagged => wrong(
                 format!("the tagged record `{}` is not a type", word.text),
                 "only untagged records can be nested".into(),
@@ -173,7 +185,8 @@ fn meaning<'a>(
         }
     };
     // A type of another section is reported only once.
-    match report.has_message(Code::UnknownType, draft.message()) && draft.message().contains(" applies only there") {
+    let once = [" applies only there", "the tagged record "].iter().any(|part| draft.message().contains(part));
+    match once && report.has_message(Code::UnknownType, draft.message()) {
         true => report.add_again(),
         false => report.add(draft),
     }
@@ -206,6 +219,37 @@ fn no_length(typed: &Typed, word: &Name) -> String {
     }
 }
 
+/// Reports a name that only another section defines, as a type or an untagged record.
+pub(super) fn elsewhere(
+    model: &Model,
+    scope: ScopeIndex,
+    code: Code,
+    name: &str,
+    place: Span,
+    source: &Source,
+) -> Option<Draft> {
+    let others =
+        || model.scopes.iter().enumerate().skip(1).filter(|(index, _)| *index != scope).map(|(_, other)| other);
+    let record = |section: &ScopeModel| {
+        let record = model.records.get(*section.names.get(name)?).filter(|record| !record.tagged)?;
+        let block = if record.ast.brace.is_some() { " { ... }" } else { ";" };
+        let text = lines::definition(source, record.ast).map(|line| format!("{line}{block}"));
+        Some(("record", record.ast.name.span, text.unwrap_or_else(|| format!("{name}: (...)"))))
+    };
+    let (section, (what, definition, text)) = others().find_map(|section| {
+        let typed = section.types.get(name).map(|(typed, _)| {
+            let text = definition_text(source, typed).unwrap_or_else(|| format!("type {name}: ..."));
+            ("type", typed.name.span, text)
+        });
+        Some((section, typed.or_else(|| record(section))?))
+    })?;
+    let head = section.ast.head.as_ref()?;
+    let (number, section) = (section.number.unwrap_or_default(), head.name.text);
+    let message = format!("{what} `{name}` is defined in section {number} (`{section}`) and applies only there");
+    let draft = Draft::new(code, place, message).also(definition, "defined here");
+    Some(draft.help(format!("move `{text}` out of the section, to the top level")))
+}
+
 /// Returns the definition of a type with its block.
 fn definition_text(source: &Source, typed: &Typed) -> Option<String> {
     let start = typed.name.span.start();
@@ -224,13 +268,8 @@ fn unknown(model: &Model, scope: ScopeIndex, typed: &Typed, word: &Name, defines
     };
     let known: Vec<&str> = TYPES.into_iter().chain(own).chain(records.filter(untagged)).collect();
     let draft = Draft::new(Code::UnknownType, word.span, format!("there is no type `{}`", word.text));
-    let other = model.scopes.iter().skip(1).find_map(|s| Some((s, s.types.get(word.text)?.0, s.ast.head.as_ref()?)));
-    if let Some((section, definition, head)) = other {
-        let (name, number) = (head.name.text, section.number.unwrap_or_default());
-        let message = format!("type `{}` is defined in section {number} (`{name}`) and applies only there", word.text);
-        let draft = Draft::new(Code::UnknownType, word.span, message).also(definition.name.span, "defined here");
-        let text = definition_text(source, definition).unwrap_or_else(|| format!("type {}: ...", word.text));
-        return draft.help(format!("move `{text}` out of the section, to the top level"));
+    if let Some(draft) = elsewhere(model, scope, Code::UnknownType, word.text, word.span, source) {
+        return draft;
     }
     let (prefix, name) = (if defines { "type " } else { "" }, typed.name.text);
     if TYPES.contains(&name) && !defines {

@@ -118,6 +118,12 @@ fn unknown_help(text: &str, token: &Token) -> String {
         (None, '–' | '—' | '−') => "write `-` for subtraction and negative numbers",
         (None, '×') => "write `*` for repetitions and products",
         (None, c) if c.is_alphabetic() => "a name consists of the letters `a` to `z` and `A` to `Z`, digits and `_`",
+        (None, '[') if text.get(..token.span.start()).is_some_and(|before| before.trim_end().ends_with(')')) => {
+            "write the block of a record in braces, as in `{ tag.value = 4; }`"
+        }
+        (None, ']') if text.get(..token.span.start()).is_some_and(|before| before.trim_end().ends_with(';')) => {
+            "write `}` at the end of a block"
+        }
         (None, '[' | ']') => {
             "there are no brackets: write a repetition as `n*item: u16`, and a byte array as `id: bytes 16`"
         }
@@ -183,7 +189,33 @@ fn common_mistake(rules: &[Rule], text: &str, lexed: &Lexed, index: usize) -> Op
     let starts_item = rules.contains(&Rule::section_head) || rules.contains(&Rule::item);
     let draft = |message: String| Draft::new(Code::Syntax, token_place(token, text), message);
     let line = text.get(token.span.start()..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    let before = index.checked_sub(1).and_then(|before| lexed.tokens.get(before));
+    let word = before.and_then(|token| text.get(token.span.range())).unwrap_or_default();
+    if matches!(word, "endian" | "byteorder" | "byte_order" | "endianness")
+        && let Some(before) =
+            before.filter(|_| rules.contains(&Rule::missing_dot) || rules.contains(&Rule::missing_colon))
+    {
+        let help = "remove the statement: traces are little-endian by default, and the header of a trace contains the \
+                    byte order";
+        return Some(Draft::new(Code::Syntax, before.span, "a DTD does not contain the byte order").help(help));
+    }
+    let operator = index.checked_sub(2).and_then(|at| text.get(lexed.tokens.get(at)?.span.range())).unwrap_or_default();
+    let is_operand = matches!(operator, "==" | "!=" | "<" | ">" | "<=" | ">=" | "+" | "-" | "*" | "/" | "%");
+    if let Some(before) =
+        before.filter(|token| is_operand && token.kind == Kind::Name && rules.contains(&Rule::missing_dot))
+    {
+        let message = format!("an expression contains numbers and fields, but there is no field `{}`", shorten(word));
+        let help = "write the number in place of its name, or a field as in `size.value`";
+        return Some(Draft::new(Code::Syntax, before.span, message).help(help));
+    }
     match (found, next) {
+        ("=", _) if starts_item && word == ")" => {
+            let draft = draft("the properties of a record are in its block".to_owned());
+            Some(match next.bytes().all(|byte| byte.is_ascii_digit()) && !next.is_empty() {
+                true => draft.help(format!("write `{{ tag.value = {next}; }}`")),
+                false => draft.help("write `{ tag.value = 4; }` with the tag of the record"),
+            })
+        }
         ("{", _) if rules.contains(&Rule::missing_close_paren) => {
             let before = lexed.tokens.get(index.checked_sub(1)?)?.span.end();
             let draft = draft("expected `)`, found `{`".to_owned()).replace(Span::at(before), ")");

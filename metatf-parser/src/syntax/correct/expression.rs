@@ -324,6 +324,15 @@ impl<'t> Parser<'_, 't> {
                     self.mistake(ASPECT);
                     return Some(Part::atom(format!("{}.value", path.join("."))));
                 }
+                // A field of a nested record can have such a name.
+                name @ ("size" | "bytes")
+                    if self.peek(0) != "."
+                        && self.tokens.first_field(first).is_some()
+                        && self.tokens.is_field(name) =>
+                {
+                    self.mistake(ASPECT);
+                    return Some(Part::atom(format!("{}.{name}.value", path.join("."))));
+                }
                 "width" | "size" | "bytes" if self.peek(0) != "." => {
                     return Some(Part::atom(format!("{}.width", path.join("."))));
                 }

@@ -88,7 +88,7 @@ struct Found {
     guesses: bool,
     is_reserved: bool,
     /// A word of another language for an optional field.
-    word: Option<String>,
+    word: Option<(Span, String)>,
 }
 
 /// Returns the mistake in the item between two tokens, the second of which cannot be parsed.
@@ -282,7 +282,7 @@ impl<'t> Corrector<'_, 't> {
             let note = expand(row.note, &captured, self, place);
             let is_reserved = row.pattern.contains("RESERVED");
             let is_word = |word: &&Word| row.write.starts_with('?') && OPTIONAL_WORDS.contains(&word.text);
-            let word = words.iter().find(is_word).map(|word| word.text.to_owned());
+            let word = words.iter().find(is_word).map(|word| (word.span, word.text.to_owned()));
             return Some(Found { text, message, note, guesses, is_reserved, word });
         }
         None
@@ -518,15 +518,15 @@ impl<'t> Corrector<'_, 't> {
         let place = first.span.to(last.span);
         let code = if found.is_reserved { Code::ReservedWord } else { Code::Syntax };
         let message = match found.message {
-            message if found.word.is_some() => {
-                format!("there is no word `{}`: {message}", found.word.as_deref().unwrap_or_default())
-            }
             _ if found.is_reserved => self.expected.clone(),
             "" => self.expected.clone(),
             message => message.to_owned(),
         };
-        let place_of = if found.is_reserved { self.place } else { self.mistake(words, &found.text) };
-        let draft = Draft::new(code, place_of, message);
+        let draft = match &found.word {
+            Some((place, word)) => Draft::new(code, *place, format!("there is no word `{word}`: {message}")),
+            None if found.is_reserved => Draft::new(code, self.place, message),
+            None => Draft::new(code, self.mistake(words, &found.text), message),
+        };
         if found.text.is_empty() {
             return draft.help(found.note);
         }

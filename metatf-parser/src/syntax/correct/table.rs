@@ -601,6 +601,10 @@ rows! {
         "@ tag ( INT )" => "tag.value = $1;";
         "value = INT" => "tag.value = $1;";
     }
+    Statement, "a DTD does not contain the byte order" {
+        "endian|byteorder|byte_order|endianness =|:|== ANY" => "",
+            "remove the statement: traces are little-endian by default, and the header of a trace contains the byte order";
+    }
     Statement, FIELD_FIRST {
         "PROPERTY =|:|== VALUE" => "$field.$1 = $2;";
         "PROPERTY VALUE" => "$field.$1 = $2;";
