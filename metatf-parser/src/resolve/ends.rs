@@ -97,7 +97,7 @@ fn rest(model: &Model, record: &Resolved, index: usize, report: &mut Reporter) {
     let is_fixed = |leaf: &ResolvedLeaf| matches!(leaf.leaf.width, Width::Unset | Width::Number(_) | Width::Array(_));
     let mut varying = after.filter(|(leaf, raw)| !leaf.broken && (!is_fixed(leaf) || !raw.repeats.is_empty()));
     if let Some((other, at)) = varying.next() {
-        let last = varying.last().map_or(at.site, |(_, raw)| raw.site);
+        let last = varying.next_back().map_or(at.site, |(_, raw)| raw.site);
         let ast = record.layout.frames.get(raw.frame).and_then(|frame| model.records.get(frame.record));
         let line = ast.and_then(|record| lines::moved(report.source, record.ast, raw.site, last));
         let rule = "only fields of a fixed width can follow";

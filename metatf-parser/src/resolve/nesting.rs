@@ -154,6 +154,7 @@ fn nests_tagged(model: &Model, index: RecordIndex, name: &Name, tagged: Option<R
     if let (Some(record), Some(tag)) = (defined, tag)
         && !own.is_none_or(|found| found.lists_tag)
         && tagged != Some(index)
+        && !report.is_full()
     {
         let place = tag.target();
         if report.has_reported(&[Code::NestsTagged], place) {

@@ -7,7 +7,6 @@ use super::slots::Slots;
 use crate::ast::{self, FieldItem, Name, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::nearest::nearest;
 use crate::vocabulary::{OnTag, Property};
 
 /// Fills the slots of every scope and block.
@@ -132,13 +131,11 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
                 report.add(draft.help(help).replace(name.span.to(setting.name.span), path));
                 return false;
             }
-            let known = || record.fields.iter().map(|(name, _)| *name).chain(["tag"]);
-            let draft = draft.help("list the field, or remove the property");
-            let draft = draft.did_you_mean(name.span, name.text, known());
-            let near =
-                nearest(name.text, known()).filter(|_| setting.path.first().is_some_and(|f| f.span == name.span));
-            let line = near.map(|near| format!("write `{}.{} = ...;`", near, rest.join(".")));
-            report.add(draft.maybe_help(line));
+            report.add(draft.help("list the field, or remove the property").did_you_mean(
+                name.span,
+                name.text,
+                record.fields.iter().map(|(name, _)| *name).chain(["tag"]),
+            ));
             return false;
         };
         if field == Field::Wrong {

@@ -249,6 +249,9 @@ fn not_stream(model: &Model, number: Int) -> String {
 
 /// Reports a number that is not the number of a stream section.
 fn no_stream(model: &Model, code: Code, number: Int, site: Site, report: &mut Reporter) {
+    if report.is_full() {
+        return report.add_again();
+    }
     let message = not_stream(model, number);
     let draft = |message: &str| Draft::new(code, number.span, message);
     // The arguments may be in the wrong order.

@@ -18,6 +18,9 @@ use crate::vocabulary::{Property, REST, TYPES};
 /// Maximum number of types that a type is defined with, one by the next.
 const MOST_TYPES: usize = 32;
 
+/// Maximum number of sections in which an unknown type is searched, which is the number of sections with valid numbers.
+const MOST_SECTIONS: usize = 255;
+
 /// Resolves the types of all scopes and records, and reports unknown types.
 pub(super) fn resolve<'a>(model: &mut Model<'a>, types: &'a Types, report: &mut Reporter) {
     let mut scopes: Vec<TypeMap> = Vec::new();
@@ -228,8 +231,16 @@ pub(super) fn elsewhere(
     place: Span,
     source: &Source,
 ) -> Option<Draft> {
-    let others =
-        || model.scopes.iter().enumerate().skip(1).filter(|(index, _)| *index != scope).map(|(_, other)| other);
+    let others = || {
+        model
+            .scopes
+            .iter()
+            .enumerate()
+            .skip(1)
+            .take(MOST_SECTIONS)
+            .filter(|(index, _)| *index != scope)
+            .map(|(_, other)| other)
+    };
     let record = |section: &ScopeModel| {
         let record = model.records.get(*section.names.get(name)?).filter(|record| !record.tagged)?;
         let block = if record.ast.brace.is_some() { " { ... }" } else { ";" };
