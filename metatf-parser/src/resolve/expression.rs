@@ -241,9 +241,10 @@ impl Context<'_, '_> {
     fn earlier_field(&self, reference: &Reference, source: &Source) -> Option<String> {
         let (record, site) = self.record()?;
         let [name] = reference.path.as_slice() else { return None };
-        let frame = self.layout.leaves.get(self.leaf)?.frame;
+        let own = self.layout.leaves.get(self.leaf)?;
         let mut later = self.layout.leaves.iter().skip(self.leaf);
-        let field = later.find(|leaf| leaf.name == name.text && leaf.frame == frame && leaf.repeats.is_empty())?;
+        let field =
+            later.find(|leaf| leaf.name == name.text && leaf.frame == own.frame && leaf.repeats == own.repeats)?;
         lines::moved(source, record, field.site, site)
     }
 

@@ -167,7 +167,7 @@ fn nests_tagged(model: &Model, index: RecordIndex, name: &Name, tagged: Option<R
         };
         let scope = own.map_or(0, |found| found.scope);
         let others = model.records.iter().skip(index).filter(|other| scope == 0 || other.scope == scope);
-        let names: Vec<String> = others.filter(lists).take(3).map(|other| format!("`{}`", other.name())).collect();
+        let names: Vec<String> = others.filter(lists).take(2).map(|other| format!("`{}`", other.name())).collect();
         let message = format!("`{}` is nested in {}, so it must not have a tag", record.name.text, names.join(" and "));
         let line = lines::definition(report.source, record).filter(|_| record.block.len() == 1);
         let rename = format!("if `{}` is another field there, rename the field", name.text);

@@ -59,13 +59,13 @@ fn format(lookup: &Lookup, leaf: &Leaf, place: Span, report: &mut Reporter) {
             bytes * 8,
             leaf.format.name()
         );
-        return report.add(
-            Draft::new(Code::FormatWidth, setting.value_span, message).also(place, "the format").help(format!(
-                "for {} bits, write `{}.width = {bytes};`",
+        return report.add(Draft::new(Code::FormatWidth, setting.value_span, message).also(place, "the format").help(
+            format!(
+                "for {} bits, write `{}.width = {bytes};`; for an array, remove the format",
                 bytes * 8,
                 setting.path_text()
-            )),
-        );
+            ),
+        ));
     }
     let typed = width.filter(|setting| setting.path.is_empty() || !setting.value_span.is_predefined());
     if let (Some(Value::Bytes(length)), Some(setting)) = (typed.map(|setting| &setting.value), typed)
@@ -101,7 +101,16 @@ fn names(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mu
     report.add(
         Draft::new(Code::NamedField, setting.target().or(raw.site), format!("`{}` {why}", leaf.name))
             .also(raw.site, "the field")
-            .help("an integer may have either `values` or `flags`"),
+            .help(match lookup.find(Property::Width).map(|found| &found.setting.value) {
+                Some(Value::Bytes(length)) if matches!(length.magnitude, 1..=8) => {
+                    format!(
+                        "write `{}: u{}`: an integer may have either `values` or `flags`",
+                        leaf.name,
+                        length.magnitude * 8
+                    )
+                }
+                _ => "an integer may have either `values` or `flags`".to_owned(),
+            }),
     );
 }
 

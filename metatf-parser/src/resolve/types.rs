@@ -447,6 +447,9 @@ fn instead(typed: &Typed, second: &Setting) -> String {
         (Some(Property::Width), Some(bytes @ 1..=8), Some(sign @ (b'u' | b'i'))) => {
             format!("write `{name}: {}{}`, and remove the property", char::from(*sign), bytes * 8)
         }
+        (Some(Property::Width), Some(bytes @ (4 | 8)), Some(b'f')) => {
+            format!("write `{name}: f{}`, and remove the property", bytes * 8)
+        }
         (Some(Property::Width), Some(bytes), _) => format!("write `{name}: bytes {bytes}`, and remove the property"),
         (Some(Property::Format), ..) if word == "f32" => format!("write `{name}: u32`, or remove the property"),
         (Some(Property::Format), ..) if word == "f64" => format!("write `{name}: u64`, or remove the property"),
