@@ -1,7 +1,7 @@
 //! Words of other languages and formats, with the words that this language uses instead.
 
 use crate::nearest::nearest;
-use crate::schema::InterpretationWord;
+use crate::schema::{InterpretationWord, is_hexadecimal};
 use crate::vocabulary::TYPES;
 
 /// Names of types in other languages. A name may end in a byte order, such as `u2le`, `u32be` or `le32`, which is not
@@ -217,13 +217,6 @@ fn hexadecimal(text: &str) -> Option<String> {
         out.push(format!("0x{code} {}", name.trim()));
     }
     is_mixed.then(|| out.join(", "))
-}
-
-/// Checks whether a word is a number with hexadecimal letters and without `0x`.
-pub(crate) fn is_hexadecimal(word: &str) -> bool {
-    let has = |kind: fn(&u8) -> bool| word.bytes().any(|byte| kind(&byte));
-    let is_long = matches!(word.len(), 8 | 16);
-    has(u8::is_ascii_alphabetic) && (has(u8::is_ascii_digit) || is_long) && u64::from_str_radix(word, 16).is_ok()
 }
 
 fn number(word: &str) -> Option<u64> {

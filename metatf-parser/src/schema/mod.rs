@@ -39,7 +39,7 @@ use std::sync::Arc;
 pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
 pub use names::{Bits, NameList, Names, changes_direction};
-pub(crate) use names::{ListError, parse as parse_names};
+pub(crate) use names::{ListError, is_hexadecimal, parse as parse_names};
 pub use occurrence::Occurrence;
 pub use raw::{MAGIC, RECORDS_SIZE, RawFile, RawStart, TRAILER};
 pub(crate) use text::expression_text;

@@ -1,6 +1,5 @@
 //! Names for the values and bits of a number (spec 2, `values` and `flags`). Names do not affect the stored bytes.
 
-use crate::foreign::is_hexadecimal;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -209,6 +208,13 @@ pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
 #[must_use]
 pub fn changes_direction(c: char) -> bool {
     matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Checks whether a word is a number with hexadecimal letters and without `0x`.
+pub(crate) fn is_hexadecimal(word: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| word.bytes().any(|byte| kind(&byte));
+    let is_long = matches!(word.len(), 8 | 16);
+    has(u8::is_ascii_alphabetic) && (has(u8::is_ascii_digit) || is_long) && u64::from_str_radix(word, 16).is_ok()
 }
 
 /// Parses a decimal or hexadecimal number. A negative number is converted to two's complement.
