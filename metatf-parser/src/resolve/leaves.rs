@@ -617,7 +617,7 @@ impl<'a> Looker<'_, 'a> {
 
     fn array_not_none(&self, place: Span, width: Option<&Found>, report: &mut Reporter) {
         let name = self.raw.name;
-        if let Some((found, bytes)) = width.and_then(|found| Some((found, in_bits(found.setting)?))) {
+        if let Some((found, bytes)) = width.and_then(|found| Some((found, shown::in_bits(found.setting)?))) {
             let word = self.lookup.find(Property::Interpretation).map(|found| match &found.setting.value {
                 Value::Interpretation(interpretation) => interpretation.word.name(),
                 _ => "",
@@ -666,13 +666,6 @@ impl<'a> Looker<'_, 'a> {
             _ => Sharing::Alone,
         }
     }
-}
-
-/// Returns the number of bytes if a width is probably a number of bits.
-pub(super) fn in_bits(setting: &Setting) -> Option<u64> {
-    let Value::Expression(expression) = &setting.value else { return None };
-    let bits = expression.as_int()?.natural()?;
-    (bits % 8 == 0 && (16..=64).contains(&bits) && !setting.value_span.is_predefined()).then_some(bits / 8)
 }
 
 /// Returns the name and the item of the named repetition with a count of this name.

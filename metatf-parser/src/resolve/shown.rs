@@ -2,10 +2,9 @@
 //! affect the stored bytes.
 
 use super::layout::RawLeaf;
-use super::leaves::in_bits;
 use super::lookup::Lookup;
 use super::model::Model;
-use crate::ast::Value;
+use crate::ast::{Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Bits, Format, Interpretation, Leaf, Names, Width};
@@ -30,6 +29,13 @@ fn signed(leaf: &Leaf, place: Span, report: &mut Reporter) {
                 .help("use `baseOffset 0` instead of `none` to extend the sign"),
         );
     }
+}
+
+/// Returns the number of bytes if a width is probably a number of bits.
+pub(super) fn in_bits(setting: &Setting) -> Option<u64> {
+    let Value::Expression(expression) = &setting.value else { return None };
+    let bits = expression.as_int()?.natural()?;
+    (bits % 8 == 0 && (16..=64).contains(&bits) && !setting.value_span.is_predefined()).then_some(bits / 8)
 }
 
 /// Warns about a format that does not apply to the field.
