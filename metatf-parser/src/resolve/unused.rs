@@ -8,6 +8,7 @@ use crate::ast::FieldItem;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::foreign;
+use crate::nearest::near_property;
 use crate::span::Span;
 use crate::vocabulary::TYPES;
 
@@ -68,12 +69,12 @@ fn misspelt(model: &Model, report: &mut Reporter) {
         let (Some(meant), name) = (setting.misspells(), &setting.name) else { continue };
         if !report.has_reported(&[Code::NoWidth, Code::NoInterpretation, Code::TagWithoutValue], name.span) {
             let (meant, path) = (meant.name(), setting.path_text());
-            report.add(
-                Draft::new(Code::MisspeltProperty, name.span, format!("`{}` is not a property", name.text))
-                    .label(format!("did you mean `{meant}`?"))
-                    .help(format!("write `{path}.{meant}`, or `{path}.\"{}\"` for an annotation", name.text))
-                    .replace(name.span, meant),
-            );
+            let draft = Draft::new(Code::MisspeltProperty, name.span, format!("`{}` is not a property", name.text))
+                .label(format!("did you mean `{meant}`?"))
+                .help(format!("write `{path}.{meant}`, or `{path}.\"{}\"` for an annotation", name.text));
+            // A word such as `enum` can be a deliberate annotation.
+            let is_typo = near_property(name.text).is_some();
+            report.add(if is_typo { draft.replace(name.span, meant) } else { draft.propose(name.span, meant) });
         }
     }
 }
