@@ -15,13 +15,13 @@ pub struct GrowingFunction {
 
 /// Reciprocal of the share of the peak that growth must reach to be mentioned: a twentieth.
 const LITTLE: f64 = 20.0;
-/// The minimum duration of growth in seconds. A shorter run is mostly startup.
-const SHORTEST: f64 = 0.1;
+/// The minimum duration of growth in seconds. Programs that load data and exit often take less.
+const SHORTEST: f64 = 0.3;
 
 /// Describes the growth of live memory if it is certain: the 95% confidence interval is above 0, and the growth goes on
 /// in the last third of the run. If the memory as a whole does not grow, describes the function that grows most.
-/// Returns `None` if the run is short or the growth is small compared to the `peak` of live bytes. `what` is the subject of the sentence about
-/// the whole, and `functions` is `None` if the trace has no stacks.
+/// Returns `None` if the run is short or the growth is small compared to the `peak` of live bytes. `what` is the subject of
+/// the sentence about the whole, and `functions` is `None` if the trace has no stacks.
 ///
 /// The rule is that of [`Trend`](hatf_lab::history::Trend), which examines all of the run. A temporary peak is a single
 /// rise and a single fall, so it is not growth.

@@ -5,7 +5,7 @@
 static void handle_login(int number) {
     char *session = malloc(200);
     session[0] = 1;
-    if (number % 10 != 0)
+    if (number % 20 != 0)
         free(session);
 }
 

@@ -15,7 +15,7 @@ int main(void) {
     for (int round = 0; round < 100; round++) {
         for (int number = 0; number < 100; number++)
             handle_login(number);
-        usleep(4000);
+        usleep(8000);
     }
     free(table);
 }
