@@ -59,7 +59,6 @@ pub(crate) struct Record<'t> {
     /// The `{` that opens the block.
     pub(crate) brace: Option<Span>,
     /// The range from the first token to the last.
-    #[cfg_attr(not(feature = "index"), expect(dead_code, reason = "for the index"))]
     pub(crate) extent: Span,
     pub(crate) doc: Option<Box<str>>,
 }
