@@ -91,8 +91,8 @@ pub fn of_weight(
         let nameless = nameless.get(if problem.is_map { "" } else { &problem.path }).copied().unwrap_or(0);
         u128::from(nameless) * 100 > u128::from(total)
     };
-    // A problem without frames concerns only line numbers.
-    problems.into_iter().filter(|problem| problem.frames == 0 || matters(problem)).collect()
+    // A problem without frames concerns only line numbers. A failure may concern any stack.
+    problems.into_iter().filter(|problem| problem.frames == 0 || problem.is_failure || matters(problem)).collect()
 }
 
 /// Keeps only problems that concern displayed frames, and sets their frame counts to the numbers of displayed frames
@@ -105,7 +105,7 @@ pub fn of_shown<'l>(problems: Vec<Problem>, shown: impl IntoIterator<Item = &'l 
     }
     let of_module = |problem: Problem| {
         let frames = *nameless.get(if problem.is_map { "" } else { &problem.path })?;
-        // A problem without frames concerns only line numbers.
+        // A problem without frames concerns only line numbers. A failure may concern any stack.
         (frames > 0 || problem.frames == 0).then_some(Problem { frames, ..problem })
     };
     problems.into_iter().filter_map(of_module).collect()
