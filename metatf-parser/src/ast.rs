@@ -80,6 +80,8 @@ pub(crate) enum FieldItem<'t> {
 pub(crate) struct Typed<'t> {
     /// The field, or the type that is defined.
     pub(crate) name: Name<'t>,
+    /// The start of the field or, if it is repeated, of its repetition.
+    pub(crate) item: usize,
     /// The name of a type or an untagged record; `None` if there is only an interpretation.
     pub(crate) word: Option<Name<'t>>,
     /// Whether a length follows the word.

@@ -98,6 +98,37 @@ struct Lexer<'a, 'r, 's> {
 }
 
 impl Lexed {
+    /// Returns the punctuation mark at a token, if it is one.
+    pub(crate) fn mark(&self, index: usize) -> Option<u8> {
+        match self.tokens.get(index)?.kind {
+            Kind::Mark(mark) => Some(mark),
+            _ => None,
+        }
+    }
+
+    /// Returns the index of the token after the field list that starts at `at`. The list is a name, a repetition or a
+    /// group.
+    pub(crate) fn fields_end(&self, mut at: usize) -> usize {
+        let mut depth = 0_usize;
+        loop {
+            match self.mark(at) {
+                Some(b'(') => depth += 1,
+                Some(b')') => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            at += 1;
+            if at >= self.tokens.len() {
+                return at;
+            }
+            if depth == 0 {
+                if self.mark(at) != Some(b'*') {
+                    return at;
+                }
+                at += 1; // The tokens so far were the count.
+            }
+        }
+    }
+
     /// Returns the comments between token `index` and the previous token.
     pub(crate) fn comments_before(&self, index: usize) -> &[Comment] {
         let start = self.comments.partition_point(|c| (c.before as usize) < index);

@@ -1,10 +1,12 @@
 //! Renames declared items.
 
 use crate::codes::Severity;
-use crate::diagnostic::Suggestion;
+use crate::diagnostic::{Reporter, Suggestion};
 use crate::index::{Index, LaidOut, ResolvedField, Set, SymbolId, SymbolKind};
+use crate::lexer;
 use crate::parse::index;
 use crate::schema::{Interpretation, InterpretationWord, Width};
+use crate::span::Source;
 use crate::vocabulary::Property;
 use std::ops::Range;
 
@@ -132,27 +134,13 @@ fn earlier_typed(text: &str, of: &Index, field: &Range<usize>, old: &str, new: &
     Some(Suggestion { span, text, certain: true })
 }
 
-/// Returns the end of the field list in parentheses after an offset.
-fn end_of_list(text: &str, from: usize) -> Option<usize> {
-    let (mut at, mut depth) = (from, 0_usize);
-    loop {
-        let rest = text.get(at..)?;
-        at += match rest.as_bytes().first()? {
-            b'/' if rest.starts_with("//") => rest.find('\n')?,
-            b'/' if rest.starts_with("/*") => rest.find("*/")? + 2,
-            b'\'' => rest.get(1..)?.find('\'')? + 2,
-            b')' if depth == 1 => return Some(at + 1),
-            b'(' => {
-                depth += 1;
-                1
-            }
-            b')' => {
-                depth = depth.checked_sub(1)?;
-                1
-            }
-            _ => rest.chars().next()?.len_utf8(),
-        };
-    }
+/// Returns the end of the field list of the record whose name ends at an offset.
+fn end_of_list(text: &str, name_end: usize) -> Option<usize> {
+    let source = Source::new(text.as_bytes());
+    let lexed = lexer::lex(text, source.start, &mut Reporter::new(&source))?;
+    let colon = lexed.tokens.partition_point(|token| token.span.start() < name_end);
+    let last = lexed.fields_end(colon + 1).checked_sub(1)?;
+    lexed.tokens.get(last).map(|token| token.span.end())
 }
 
 /// Returns the edit that adds an earlier name to a tagged record.

@@ -1,6 +1,6 @@
 //! Groups the tokens of a DTD into definitions. The text must follow the grammar.
 
-use crate::lexer::{Kind, Lexed};
+use crate::lexer::Lexed;
 
 /// The token indices of a property, record or section.
 pub(super) struct Node {
@@ -33,17 +33,10 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn mark(&self, index: usize) -> Option<u8> {
-        match self.lexed.tokens.get(index)?.kind {
-            Kind::Mark(mark) => Some(mark),
-            _ => None,
-        }
-    }
-
     /// Reads definitions until a `}` or the end of the text. Braces nest at most two levels deep.
     fn nodes(&mut self) -> Vec<Node> {
         let mut nodes = Vec::new();
-        while self.at < self.lexed.tokens.len() && self.mark(self.at) != Some(b'}') {
+        while self.at < self.lexed.tokens.len() && self.lexed.mark(self.at) != Some(b'}') {
             nodes.push(self.node());
         }
         nodes
@@ -51,18 +44,18 @@ impl Reader<'_> {
 
     fn node(&mut self) -> Node {
         let first = self.at;
-        let is_record = self.mark(first + 1) == Some(b':');
-        let is_type = self.mark(first + 2) == Some(b':');
+        let is_record = self.lexed.mark(first + 1) == Some(b':');
+        let is_type = self.lexed.mark(first + 2) == Some(b':');
         if is_record {
-            self.at = self.fields_end(first + 2);
+            self.at = self.lexed.fields_end(first + 2);
         } else {
-            while self.at < self.lexed.tokens.len() && !matches!(self.mark(self.at), Some(b';' | b'{' | b'}')) {
+            while self.at < self.lexed.tokens.len() && !matches!(self.lexed.mark(self.at), Some(b';' | b'{' | b'}')) {
                 self.at += 1;
             }
         }
         let head_end = self.at.saturating_sub(1).max(first);
         let mut node = Node { first, head_end, last: head_end, is_definition: is_record, block: None };
-        if self.mark(self.at) == Some(b'{') {
+        if self.lexed.mark(self.at) == Some(b'{') {
             let open = self.at;
             self.at += 1;
             let nodes = self.nodes();
@@ -72,33 +65,10 @@ impl Reader<'_> {
             self.at += 1;
         }
         // A section has no `;` after its block.
-        if self.mark(self.at) == Some(b';') && (is_record || is_type || node.block.is_none()) {
+        if self.lexed.mark(self.at) == Some(b';') && (is_record || is_type || node.block.is_none()) {
             node.last = self.at;
             self.at += 1;
         }
         node
-    }
-
-    /// Returns the index of the token after the field list that starts at `at`. The list is a name, a repetition or a
-    /// group.
-    fn fields_end(&self, mut at: usize) -> usize {
-        let mut depth = 0_usize;
-        loop {
-            match self.mark(at) {
-                Some(b'(') => depth += 1,
-                Some(b')') => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            at += 1;
-            if at >= self.lexed.tokens.len() {
-                return at;
-            }
-            if depth == 0 {
-                if self.mark(at) != Some(b'*') {
-                    return at;
-                }
-                at += 1; // The tokens so far were the count.
-            }
-        }
     }
 }

@@ -100,7 +100,8 @@ impl Builder<'_, '_, '_> {
 
     /// Builds a type from the parts of `kind` in the grammar.
     fn typed<'t>(&mut self, name: Name<'t>, parts: impl Iterator<Item = Pair<'t>>) -> Option<Typed<'t>> {
-        let mut typed = Typed { name, word: None, has_length: false, settings: Vec::new(), doc: None };
+        let mut typed =
+            Typed { name, item: name.span.start(), word: None, has_length: false, settings: Vec::new(), doc: None };
         for part in parts {
             let value_span = self.tight(&part);
             let (property, value) = match part.as_rule() {
@@ -128,6 +129,7 @@ impl Builder<'_, '_, '_> {
         if matches!(rule, Rule::typed | Rule::name | Rule::group) {
             return self.field(pair, types);
         }
+        let start = self.span(&pair).start();
         let is_named = rule == Rule::named;
         let mut parts = pair.into_inner();
         let own = if is_named { Some(Box::new(self.name(&parts.next()?))) } else { None };
@@ -148,7 +150,10 @@ impl Builder<'_, '_, '_> {
             }
             _ => Count::Name(self.name(&first)),
         };
-        Some(FieldItem::Repeat { own, count, body: Box::new(self.field(body, types)?) })
+        let is_typed = body.as_rule() == Rule::typed;
+        let body = Box::new(self.field(body, types)?);
+        types.last_mut().filter(|_| is_typed).into_iter().for_each(|typed| typed.item = start);
+        Some(FieldItem::Repeat { own, count, body })
     }
 
     /// Builds a leaf, a nested record or a group.

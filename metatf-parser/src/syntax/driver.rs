@@ -518,9 +518,9 @@ impl<'t: 'l, 'l> Driver<'t, 'l, '_, '_> {
         first: usize,
     ) {
         for typed in &mut types {
-            let start = typed.name.span.start();
-            let index = self.lexed.tokens.partition_point(|token| token.span.start() < start);
-            typed.doc = self.doc_above(index).or_else(|| self.doc_above(self.repetition_start(index)));
+            let above =
+                |start: usize| self.doc_above(self.lexed.tokens.partition_point(|token| token.span.start() < start));
+            typed.doc = above(typed.name.span.start()).or_else(|| above(typed.item));
         }
         let mut block = Vec::new();
         if let Some(brace) = brace {
@@ -534,33 +534,6 @@ impl<'t: 'l, 'l> Driver<'t, 'l, '_, '_> {
         if let Some(scope) = self.ast.scopes.get_mut(self.scope) {
             scope.records.push(Record { name, fields, types, block, brace, extent, doc });
         }
-    }
-
-    /// Returns the first token of the repetition of a field, which begins at token `field`, or `field` if it is not repeated.
-    fn repetition_start(&self, field: usize) -> usize {
-        let mark = |index: usize| match self.lexed.tokens.get(index).map(|token| token.kind) {
-            Some(Kind::Mark(mark)) => Some(mark),
-            _ => None,
-        };
-        let before = |index: usize| index.checked_sub(1);
-        if before(field).and_then(mark) != Some(b'*') {
-            return field;
-        }
-        // The count is a name, or an expression in parentheses.
-        let mut start = field.saturating_sub(2);
-        let mut depth = 0_usize;
-        loop {
-            match mark(start) {
-                Some(b')') => depth += 1,
-                Some(b'(') => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth == 0 || start == 0 {
-                break;
-            }
-            start -= 1;
-        }
-        if before(start).and_then(mark) == Some(b':') { start.saturating_sub(2) } else { start }
     }
 
     fn type_definition(&mut self, typed: Typed<'t>, brace: Option<Span>) {

@@ -106,7 +106,14 @@ impl<'t> Tokens<'t, '_> {
             FieldItem::Name(word) if matches!(self.lexed.tokens.get(self.at)?.kind, Kind::Mark(b',' | b')')) => {
                 debug_assert_eq!(self.at, start + 1);
                 let word = Some(word);
-                self.types.push(Typed { name, word, has_length: false, settings: Vec::new(), doc: None });
+                self.types.push(Typed {
+                    name,
+                    item: name.span.start(),
+                    word,
+                    has_length: false,
+                    settings: Vec::new(),
+                    doc: None,
+                });
                 Some(FieldItem::Name(name))
             }
             _ => None,
