@@ -136,10 +136,10 @@ impl Facts<'_> {
         let (mut counts, known) = (self.counts.to_vec(), known(self.places.stacks(), self.counts));
         let (mut all, mut kept) = (Amount::default(), Amount::default());
         for (site, counts) in counts.iter_mut().enumerate() {
-            let sum = if known.contains(&site) { &mut kept } else { &mut all };
-            sum.sum(counts.leaked);
             if known.contains(&site) {
-                counts.leaked = Amount::default();
+                kept.sum(std::mem::take(&mut counts.leaked));
+            } else {
+                all.sum(counts.leaked);
             }
         }
         let never = if is_complete { "were never freed" } else { "were live at the end" };

@@ -257,20 +257,29 @@ pub(crate) fn for_file(path: &Path) -> String {
     format!("{command} {}", path.display())
 }
 
+/// A message that is composed when it is printed.
+type Message = Box<dyn FnOnce() -> String + Send>;
+
 /// Messages to print after the answer of the command.
-static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static MESSAGES: Mutex<Vec<Message>> = Mutex::new(Vec::new());
 
 /// Stores a message that [`print_messages`] prints after the answer of the command.
 pub(crate) fn print_after_answer(message: String) {
+    compose_after_answer(move || message);
+}
+
+/// Stores a message like [`print_after_answer`], but delays slow work, such as running another program, until the answer
+/// has been printed.
+pub(crate) fn compose_after_answer(message: impl FnOnce() -> String + Send + 'static) {
     if let Ok(mut messages) = MESSAGES.lock() {
-        messages.push(message);
+        messages.push(Box::new(message));
     }
 }
 
 /// Prints the messages for the end of the command.
 pub(crate) fn print_messages() {
     let messages = MESSAGES.lock().map(|mut messages| std::mem::take(&mut *messages));
-    messages.iter().flatten().for_each(|message| print_message(message));
+    messages.into_iter().flatten().for_each(|message| print_message(&message()));
 }
 
 /// Prints a message to standard error. Failure to print is ignored.

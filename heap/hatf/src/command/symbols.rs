@@ -12,7 +12,7 @@ use hatf_view::symbolize::{
 use metatf_cli::{ChildCommand, shown, stderr_is_terminal};
 
 use super::lab::hint;
-use super::print_after_answer;
+use super::{compose_after_answer, print_after_answer};
 
 /// Maximum number of modules to name in messages about missing functions. In a trace from another machine, many modules
 /// lack functions.
@@ -142,8 +142,11 @@ pub(crate) fn allocated(counts: &[Counts]) -> impl Fn(u64) -> u64 {
 pub(crate) fn print_problems(problems: &[Problem]) {
     let (first, others) = problems.split_at(MODULES.min(problems.len()));
     for problem in first {
-        let advice = problem.advice().map_or_else(String::new, |advice| format!("; {advice}"));
-        print_after_answer(shown(&format!("{problem}{advice}")).into_owned());
+        let problem = problem.clone();
+        compose_after_answer(move || {
+            let advice = problem.advice().map_or_else(String::new, |advice| format!("; {advice}"));
+            shown(&format!("{problem}{advice}")).into_owned()
+        });
     }
     if !others.is_empty() {
         let (modules, frames) = (others.len(), others.iter().map(|problem| problem.frames).sum::<usize>());
