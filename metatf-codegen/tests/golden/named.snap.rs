@@ -75,11 +75,11 @@ tag.width = 1;
 // What a task does.
 state.values = "0 running, 1 sleeping, 7 not found, -1 gone";
 state.width = 1; state.interpretation = baseOffset 0; state.format = "signed";
-mode.flags = "0 read, 1 write, 63 top";
+mode.flags = "0 read, 1 write, 7 top";
 mode.width = 1; mode.interpretation = none;
 odd.values = "0 Self, 1 self, 2 unknown, 3 Unknown, 4 a-b, 5 a b, 6 A_B, 7 \"q\" \\, 8 naïve, 9 ☃, 10 x404, 11 2g, 12 type, 13 _, 14 Value9";
 odd.width = 2; odd.interpretation = none;
-bits.flags = "0 a-b, 1 a b, 2 self, 3 ☃, 4 2g, 5 contains, 6 _";
+bits.flags = "0 a-b, 1 a b, 2 self, 3 ☃, 4 2g, 5 contains, 6 _, 63 top";
 bits.width = 8; bits.interpretation = none;
 n.width = 1; n.interpretation = none; n.values = "0 none, 1 one";
 Option.values = "0 none, 1 some"; Option.width = 1; Option.interpretation = delta 0;
@@ -595,8 +595,8 @@ section modes 2 { mode_item: (mode) { } }
         pub const READ: Self = Self(1 << 0);
         /// Bit 1.
         pub const WRITE: Self = Self(1 << 1);
-        /// Bit 63.
-        pub const TOP: Self = Self(1 << 63);
+        /// Bit 7.
+        pub const TOP: Self = Self(1 << 7);
         /// Returns the flags of a number.
         #[must_use]
         pub const fn from_number(number: u64) -> Self {
@@ -1044,6 +1044,8 @@ section modes 2 { mode_item: (mode) { } }
         pub const CONTAINS: Self = Self(1 << 5);
         /// Bit 6.
         pub const BIT6: Self = Self(1 << 6);
+        /// Bit 63.
+        pub const TOP: Self = Self(1 << 63);
         /// Returns the flags of a number.
         #[must_use]
         pub const fn from_number(number: u64) -> Self {
@@ -1105,6 +1107,7 @@ section modes 2 { mode_item: (mode) { } }
                     (Self::BIT2G.0, "2g"),
                     (Self::CONTAINS.0, "contains"),
                     (Self::BIT6.0, "_"),
+                    (Self::TOP.0, "top"),
                 ],
             )
         }

@@ -144,7 +144,7 @@ fn beyond(place: Span, leaf: &Leaf, report: &mut Reporter) {
     }
     if let Some(found) = found {
         let plural = if width == 1 { "" } else { "s" };
-        let message = format!("`{}` has {width} byte{plural}, so it never has the {what} {found}", leaf.name);
+        let message = format!("`{}` has {width} byte{plural}, too few for the {what} {found}", leaf.name);
         report.add(Draft::new(Code::NameBeyondWidth, place, message).help(match (what, bytes_for(found)) {
             ("value", Some(bytes)) => format!("write `{}: u{}`, or change the number", leaf.name, bytes * 8),
             ("bit", _) if found < 64 => format!("write `{}: u{}`, or change the bit", leaf.name, (found / 8 + 1) * 8),
