@@ -62,7 +62,7 @@ impl Totals {
         page.push(
             Note::new("at most {} objects and {} live").with([Value::Count(max_objects), Value::Bytes(max_bytes)]),
         );
-        page.push(Note::new("never freed: {} of the objects").with([Value::Count(never_freed)]));
+        page.push(Note::new("not freed: {} of the objects").with([Value::Count(never_freed)]));
         self.oddities().for_each(|line| page.note(line));
     }
 }

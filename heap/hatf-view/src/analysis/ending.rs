@@ -23,6 +23,11 @@ pub enum Ending {
         /// The number of the signal.
         signal: u64,
     },
+    /// The kernel's OOM killer killed the program.
+    OutOfMemory {
+        /// The memory limit of the program's cgroup in bytes, if there is one.
+        limit: Option<u64>,
+    },
 }
 
 impl Ending {
@@ -56,6 +61,8 @@ pub struct EndObserver {
     last_failed: Option<FailedRequest>,
     /// Whether recording is off.
     is_off: bool,
+    /// The kill by the OOM killer in the user metadata, if any.
+    oom_kill: Option<Ending>,
     /// Whether events were lost.
     has_losses: bool,
 }
@@ -72,6 +79,7 @@ impl EndObserver {
     pub fn ending(&self) -> Ending {
         match self.ending {
             Ending::Unknown if self.is_recorded => Ending::NotRecorded,
+            Ending::Killed { .. } => self.oom_kill.unwrap_or(self.ending),
             ending => ending,
         }
     }
@@ -113,6 +121,9 @@ impl Observer for EndObserver {
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) {
+        if let Some(kill) = user_metadata.get("oom_kill") {
+            self.oom_kill = Some(Ending::OutOfMemory { limit: kill["limit"].as_u64() });
+        }
         self.is_recorded |= user_metadata.get("recorder").is_some_and(|recorder| !recorder.is_null());
     }
 }
@@ -144,6 +155,15 @@ mod tests {
         assert_eq!(of(&[image, EventKind::Killed { signal: 9 }]), Ending::Killed { signal: 9 });
         assert_eq!(of(&[image, exit, image]), Ending::NotRecorded);
         assert_eq!(observe("host", &[image]).ending(), Ending::Unknown);
+    }
+
+    #[test]
+    fn the_oom_killer_is_named() {
+        let mut observer = observe("recorder", &[EventKind::Killed { signal: 9 }]);
+        let kill = serde_json::json!({"limit": 1 << 20});
+        observer.user_metadata(&[("oom_kill".to_owned(), kill)].into_iter().collect());
+        assert_eq!(observer.ending(), Ending::OutOfMemory { limit: Some(1 << 20) });
+        assert!(!observer.is_complete());
     }
 
     #[test]

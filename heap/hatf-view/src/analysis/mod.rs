@@ -27,6 +27,7 @@ mod glance;
 mod grown;
 mod pages;
 mod phases;
+mod programs;
 mod report;
 mod sites;
 mod threads;
@@ -37,6 +38,7 @@ pub use glance::Glance;
 pub use grown::{Grown, GrownBy};
 pub use pages::{Following as PageFollower, Level, PageCalls, PagesReport};
 pub use phases::{MarkReport, PhaseReport};
+pub use programs::{OwnAllocator, ProgramReport, Programs, UnrecordedProgram};
 pub use report::{CallCounts, Estimate, LargestBlock, Off, Peak, Quantiles, Report, ReportTotals, StillLive};
 pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
@@ -68,6 +70,7 @@ pub struct ReportBuilder {
     lifetimes_in_bytes: Histogram,
     threads: Threads,
     phases: Phases,
+    programs: Programs,
     timeline: Timeline,
     pages: pages::Following,
     usable: Usable,
@@ -121,6 +124,7 @@ impl ReportBuilder {
             ending: self.end.ending(),
             is_complete: self.end.is_complete(),
             last_failed: self.end.last_failed(),
+            programs: self.programs.clone(),
             comments: self.comments.clone(),
             totals: self.totals(heap),
             calls: self.calls.clone(),
@@ -338,6 +342,7 @@ impl Observer for ReportBuilder {
         }
         self.live = bytes;
         self.phases.note(bytes);
+        self.programs.note(bytes);
         if event.time > 0 || self.now == 0 {
             self.timeline.note(self.now, bytes);
         }
@@ -352,6 +357,7 @@ impl Observer for ReportBuilder {
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) {
         self.end.user_metadata(user_metadata);
+        self.programs.user_metadata(user_metadata);
         self.sizes_only |= has_sizes_only(user_metadata);
         user_metadata_lines(user_metadata).iter().for_each(|line| self.comment(line));
     }
@@ -369,6 +375,7 @@ impl ReportBuilder {
                 self.totals.heaps += 1;
                 self.pages.image();
                 self.threads.image(path);
+                self.programs.image(path, self.now);
                 let (image, path) = (self.totals.heaps, String::from_utf8_lossy(path));
                 self.comment(&format!("image {image}: {path} (process {process})"));
             }

@@ -6,7 +6,8 @@ use hatf_lab::{Contradictions, Object};
 use serde::Serialize;
 
 use super::{
-    Ending, FailedRequest, MarkReport, PagesReport, PhaseReport, SitesReport, ThreadReport, Timeline, UsableReport,
+    Ending, FailedRequest, MarkReport, PagesReport, PhaseReport, Programs, SitesReport, ThreadReport, Timeline,
+    UsableReport,
 };
 
 /// The analysis of a program's heap. Times are nanoseconds since the start of the trace.
@@ -20,6 +21,8 @@ pub struct Report {
     /// The last call that failed to allocate memory, if any failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failed: Option<FailedRequest>,
+    /// The programs that the process executed.
+    pub programs: Programs,
     /// The first comments of the trace.
     pub comments: Vec<String>,
     /// The totals.

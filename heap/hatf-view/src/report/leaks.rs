@@ -15,7 +15,7 @@ use super::site_tables::{NOT_KNOWN, SiteTables};
 use crate::analysis::Ending;
 use crate::calls::{Groups, Places, title};
 use crate::suppress::{Entry, Frame, Suppression, Suppressions};
-use crate::verdict::{GrowingFunction, ending, function_name, growth};
+use crate::verdict::{GrowingFunction, Run, ending, function_name, growth};
 
 /// Maximum number of functions named in the introduction.
 const NAMED: usize = 3;
@@ -355,7 +355,8 @@ impl<'s> Leaks<'s> {
             Some(GrowingFunction { name: group.in_sentence.clone(), growth: group.leak.growth? })
         };
         let functions = (self.places.stacks().count() > 1).then(|| known.filter_map(function).collect());
-        let text = growth("Their memory", Some(all), functions, self.has_times, self.peak);
+        let run = Run { has_times: self.has_times, exited: self.is_end && self.ending.is_exit(), peak: self.peak };
+        let text = growth("Their memory", Some(all), functions, run);
         text.into_iter().for_each(|text| page.note(text));
         let grows = |group: &&GroupReport<'_>| is_growing(&group.leak);
         let growing: Vec<_> = self.groups.iter().filter(grows).collect();

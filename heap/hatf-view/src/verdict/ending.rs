@@ -25,6 +25,11 @@ pub fn ending(ending: Ending, duration: u64, live: Option<u64>) -> Option<String
         Ending::NotRecorded => format!("The trace ends{after}{with}; it does not show how the program ended."),
         Ending::Exited { status: 0 } => format!("Exited with status 0{after}."),
         Ending::Exited { status } => format!("Exited with status {status}{after}{with}."),
+        Ending::OutOfMemory { limit } => {
+            let limit =
+                limit.map_or_else(String::new, |limit| format!("; its cgroup is limited to {}", Value::Bytes(limit)));
+            format!("Killed by the kernel's OOM killer{after}{with}{limit}.")
+        }
         Ending::Killed { signal } => format!("Killed by {}{after}{with}.", signal_name(signal)),
     })
 }
@@ -55,6 +60,12 @@ mod tests {
         assert_eq!(text(Ending::Killed { signal: 31 }, 0, None), "Killed by SIGSYS.");
         assert_eq!(text(Ending::Killed { signal: 34 }, 0, None), "Killed by signal 34.");
         assert_eq!(text(Ending::Killed { signal: 0 }, 0, None), "Killed by signal 0.");
+        let limit = Some(96 << 20);
+        assert_eq!(
+            text(Ending::OutOfMemory { limit }, 2_000_000_000, Some(1)),
+            "Killed by the kernel's OOM killer after 2.00 s, with 1 B live; its cgroup is limited to 96.0 MiB."
+        );
+        assert_eq!(text(Ending::OutOfMemory { limit: None }, 0, None), "Killed by the kernel's OOM killer.");
         let cut = "The trace ends after 2.00 s, with 1 B live; it does not show how the program ended.";
         assert_eq!(text(Ending::NotRecorded, 2_000_000_000, Some(1)), cut);
     }

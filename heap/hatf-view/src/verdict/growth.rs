@@ -13,49 +13,61 @@ pub struct GrowingFunction {
     pub growth: Growth,
 }
 
+/// The run in which memory grew.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Whether the trace has times. Otherwise, rates are per event.
+    pub has_times: bool,
+    /// Whether the program exited, rather than being killed or still running.
+    pub exited: bool,
+    /// The peak of live bytes.
+    pub peak: u64,
+}
+
 /// Reciprocal of the share of the peak that growth must reach to be mentioned: a twentieth.
 const LITTLE: f64 = 20.0;
 /// The minimum duration of growth in seconds. Programs that load data and exit often take less.
-const SHORTEST: f64 = 0.3;
+const SHORTEST: f64 = 1.0;
+/// The minimum duration of growth in seconds if the program did not end by itself.
+const SHORTEST_OF_KILLED: f64 = 0.3;
+/// The maximum ratio of the ends of the confidence interval.
+const UNCERTAIN: f64 = 4.0;
 
-/// Describes the growth of live memory if it is certain: the 95% confidence interval is above 0, and the growth goes on
-/// in the last third of the run. If the memory as a whole does not grow, describes the function that grows most.
-/// Returns `None` if the run is short or the growth is small compared to the `peak` of live bytes. `what` is the subject of
-/// the sentence about the whole, and `functions` is `None` if the trace has no stacks.
+/// Describes the growth of live memory if it is certain: the 95% confidence interval is above 0 and narrow, and the
+/// growth goes on in the last third of the run. If the memory as a whole does not grow, describes the function that grows
+/// most. Returns `None` if the run is short or the growth is small compared to the peak of live bytes. `what` is the
+/// subject of the sentence about the whole, and `functions` is `None` if the trace has no stacks.
 ///
 /// The rule is that of [`Trend`](hatf_lab::history::Trend), which examines all of the run. A temporary peak is a single
 /// rise and a single fall, so it is not growth.
 #[must_use]
-pub fn growth(
-    what: &str,
-    whole: Option<Growth>,
-    functions: Option<Vec<GrowingFunction>>,
-    has_times: bool,
-    peak: u64,
-) -> Option<String> {
+pub fn growth(what: &str, whole: Option<Growth>, functions: Option<Vec<GrowingFunction>>, run: Run) -> Option<String> {
+    let Run { has_times, exited, peak } = run;
     #[expect(clippy::cast_precision_loss, reason = "the threshold is not exact")]
     let peak = peak as f64;
+    let shortest = if exited { SHORTEST } else { SHORTEST_OF_KILLED };
     let has_functions = functions.is_some();
     let mut functions = functions.unwrap_or_default();
     let is_growing = |growth: &Growth| growth.direction == Direction::Growing;
     let is_notable = |growth: &Growth| {
-        let is_long = !has_times || growth.total >= growth.rate * SHORTEST;
-        is_growing(growth) && is_long && growth.total * LITTLE >= peak
+        let is_long = !has_times || growth.total >= growth.rate * shortest;
+        let is_certain = growth.high <= growth.low * UNCERTAIN;
+        is_growing(growth) && is_long && is_certain && growth.total * LITTLE >= peak
     };
     functions.retain(|function| is_growing(&function.growth));
     functions.sort_by(|a, b| b.growth.rate.total_cmp(&a.growth.rate));
     let Some(whole) = whole.filter(is_notable) else {
         let GrowingFunction { name, growth } = functions.into_iter().find(|one| is_notable(&one.growth))?;
-        return Some(format!("The memory of {name} grows by {}.", rate(&growth, has_times)));
+        return Some(format!("The memory of {name} grew by {}.", rate(&growth, has_times)));
     };
     let rated = rate(&whole, has_times);
     let by = match functions.first() {
         None if !has_functions => String::new(),
-        None => ", but no single function is certain to grow".to_owned(),
+        None => ", but no single function certainly grew".to_owned(),
         Some(first) if first.growth.rate * 2.0 > whole.rate => format!(", mostly in {}", first.name),
         Some(first) => format!(", most of all in {}", first.name),
     };
-    Some(format!("{what} grows by {rated}{by}."))
+    Some(format!("{what} grew by {rated}{by}."))
 }
 
 /// Formats a rate with its confidence interval.
@@ -85,18 +97,26 @@ mod tests {
     #[test]
     fn only_certain_and_notable_growth_is_mentioned() {
         let function = |slope, time| Some(vec![GrowingFunction { name: "f".to_owned(), growth: line(slope, time) }]);
-        let text = |whole, time, functions, peak| growth("Live memory", Some(line(whole, time)), functions, true, peak);
+        let text = |whole, time, functions, peak| {
+            growth("Live memory", Some(line(whole, time)), functions, Run { has_times: true, exited: false, peak })
+        };
         let grows = text(100, 500, function(90, 500), 60_000).unwrap();
-        assert!(grows.starts_with("Live memory grows by 93."), "{grows}");
+        assert!(grows.starts_with("Live memory grew by 93."), "{grows}");
         assert!(grows.ends_with("), mostly in f."), "{grows}");
         assert!(text(100, 500, function(30, 500), 60_000).unwrap().ends_with("), most of all in f."));
-        assert!(text(100, 500, function(0, 500), 60_000).unwrap().ends_with("no single function is certain to grow."));
+        assert!(text(100, 500, function(0, 500), 60_000).unwrap().ends_with("no single function certainly grew."));
         assert!(text(100, 500, None, 60_000).unwrap().ends_with("KiB)."));
         // The growth of one function is hidden by the rest.
-        assert!(text(0, 500, function(100, 500), 60_000).unwrap().starts_with("The memory of f grows by 93."));
+        assert!(text(0, 500, function(100, 500), 60_000).unwrap().starts_with("The memory of f grew by 93."));
         assert_eq!(text(0, 500, function(0, 500), 60_000), None);
         // The growth is small, and the run is short.
         assert_eq!(text(100, 500, function(100, 500), 10_000_000), None);
         assert_eq!(text(1000, 90, function(1000, 90), 60_000), None);
+        let exited = Run { has_times: true, exited: true, peak: 60_000 };
+        assert_eq!(growth("Live memory", Some(line(100, 500)), None, exited), None);
+        assert!(growth("Live memory", Some(line(100, 1200)), None, exited).is_some());
+        let mut uncertain = line(100, 1200);
+        (uncertain.low, uncertain.high) = (1000.0, 5000.0);
+        assert_eq!(growth("Live memory", Some(uncertain), None, exited), None);
     }
 }

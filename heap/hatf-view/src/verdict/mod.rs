@@ -21,6 +21,8 @@
 
 mod ending;
 mod growth;
+mod programs;
+mod resident;
 
 use std::collections::HashSet;
 
@@ -38,7 +40,9 @@ use crate::calls::{Folding, GroupBy, Groups, Place, Places, title};
 use crate::suppress::Suppressions;
 
 pub use ending::{ending, signal_name};
-pub use growth::{GrowingFunction, growth};
+pub use growth::{GrowingFunction, Run, growth};
+pub use programs::programs;
+pub use resident::resident;
 
 /// A sentence with a link to a view of the HTML report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -78,6 +82,7 @@ impl Facts<'_> {
         let mut say = |text: String, measure, at| all.push(Sentence { text, measure, at });
         let live = (!report.sizes_only).then_some(total.leaked.bytes);
         ending(report.ending, report.duration, live).into_iter().for_each(|text| say(text, "live", "end"));
+        programs(&report.programs).into_iter().for_each(|text| say(text, "live", ""));
         self.last_failed().into_iter().for_each(|text| say(text, "live", "end"));
         if !report.sizes_only {
             self.growth(&total).into_iter().for_each(|text| say(text, "kept", ""));
@@ -88,6 +93,7 @@ impl Facts<'_> {
             };
             let most = self.most(Measure::Peak, total.peak);
             say(format!("At most {} were live{when}{most}.", Value::Bytes(total.peak.bytes)), "live", "peak");
+            self.resident(total.peak.bytes).into_iter().for_each(|text| say(text, "live", ""));
             say(self.left(), "leaked", "end");
         }
         let Amount { blocks, bytes } = total.allocated;
@@ -126,7 +132,21 @@ impl Facts<'_> {
         };
         let functions = growths.groups.iter().filter_map(function).collect();
         let functions = (self.places.stacks().count() > 1).then_some(functions);
-        growth("Live memory", growths.whole, functions, growths.has_times, total.peak.bytes)
+        let exited = self.report.ending.is_exit();
+        growth(
+            "Live memory",
+            growths.whole,
+            functions,
+            Run { has_times: growths.has_times, exited, peak: total.peak.bytes },
+        )
+    }
+
+    /// Compares resident memory with the peak of live bytes, unless some blocks are missing in the trace.
+    fn resident(&self, live: u64) -> Option<String> {
+        let is_whole =
+            self.report.estimate.is_none() && self.report.off.is_none() && self.report.programs.are_recorded();
+        let pages = self.report.pages.as_ref().filter(|_| is_whole)?;
+        resident(pages.private.peak, pages.samples, live)
     }
 
     /// Describes the blocks that are live at the end. They were never freed only if the program ended by itself. Blocks
@@ -142,9 +162,14 @@ impl Facts<'_> {
                 all.sum(counts.leaked);
             }
         }
-        let never = if is_complete { "were never freed" } else { "were live at the end" };
+        let never = match &self.report.programs.unrecorded {
+            Some(program) => format!("were live when the process executed {}", program.name()),
+            None if is_complete => "were never freed".to_owned(),
+            None => "were live at the end".to_owned(),
+        };
         let text = match all.blocks {
-            0 if is_complete => "Everything was freed".to_owned(),
+            0 if is_complete && self.report.programs.are_recorded() => "Everything was freed".to_owned(),
+            0 if is_complete => "All recorded blocks were freed".to_owned(),
             0 => "Nothing was live at the end".to_owned(),
             blocks => format!("{} in {} {never}", Value::Bytes(all.bytes), in_blocks(blocks)),
         };

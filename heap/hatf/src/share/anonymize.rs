@@ -26,7 +26,7 @@ const MODULES: u64 = 1 << 33;
 const MODULES_END: u64 = 1 << 47;
 
 /// User metadata keys defined by the format rather than by the program.
-pub(super) const KEYS: [&str; 44] = [
+pub(super) const KEYS: [&str; 51] = [
     "program",
     "command",
     "host",
@@ -71,6 +71,13 @@ pub(super) const KEYS: [&str; 44] = [
     "recovered",
     "from",
     "anonymized",
+    "unrecorded",
+    "reason",
+    "resident",
+    "own_allocator",
+    "function",
+    "oom_kill",
+    "limit",
 ];
 
 /// Clocks with which the recorder stamps events.

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::common::{compiled_from, hatf};
 use hatf_trace::event::Call;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
-use metatf_test::{Folder, PATIENCE};
+use metatf_test::{Folder, PATIENCE, skip};
 
 /// Threads of the program.
 const THREADS: usize = 3;
@@ -187,4 +188,86 @@ fn nothing_that_was_recorded_is_lost() {
         }
         println!("{kind:?}: {times} kills, {blocks} blocks, none missing");
     }
+}
+
+/// A memory cgroup, which is removed on drop.
+struct MemoryCgroup(PathBuf);
+
+impl MemoryCgroup {
+    /// Creates a cgroup with a limit. Returns `None` if this user cannot create one.
+    fn new(limit: &str) -> Option<Self> {
+        let name = format!("hatf-test-{}", std::process::id());
+        let places = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+        places.into_iter().find_map(|(mount, file)| {
+            let folder = Path::new(mount).join(&name);
+            fs::create_dir(&folder).ok()?;
+            let cgroup = Self(folder);
+            fs::write(cgroup.0.join(file), limit).ok().map(|()| cgroup)
+        })
+    }
+
+    /// Returns a command that runs in the cgroup.
+    fn command<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Command {
+        let enter = format!("echo $$ > {} && exec \"$@\"", self.0.join("cgroup.procs").display());
+        let mut command = Command::new("sh");
+        command.args(["-c", &enter, "sh", env!("CARGO_BIN_EXE_hatf")]).args(words);
+        command
+    }
+}
+
+impl Drop for MemoryCgroup {
+    fn drop(&mut self) {
+        let begun = Instant::now();
+        while fs::remove_dir(&self.0).is_err() && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// After an OOM kill, the trace shows the heap at the end, even if `hatf record` was killed, too, and only the spool on a
+/// volume remains.
+#[test]
+fn the_oom_killer() {
+    let folder = Folder::new();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/samples/cache.c");
+    let Some(program) = compiled_from(source.as_ref(), &folder, "cache", &[]) else { return };
+    let Some(cgroup) = MemoryCgroup::new("100663296") else { return skip("no permission to create a cgroup") };
+    let (program, trace, volume) = (program.to_str().unwrap(), folder.path("cache.mtf"), folder.path("volume"));
+    fs::create_dir(&volume).unwrap();
+    let record = ["record", "-q", "--stacks", "--spool", &volume, "-o", &trace, "--", program];
+    assert_eq!(cgroup.command(record).status().unwrap().code(), Some(128 + libc::SIGKILL));
+    let report = hatf(["report", &trace]).exits(0).text();
+    let killed = "Killed by the kernel's OOM killer after ";
+    assert!(report.contains(killed) && report.contains("; its cgroup is limited to 96.0 MiB."), "{report}");
+    assert!(!report.contains("never freed;"), "{report}");
+    let live = |report: &str| {
+        let (_, rest) = report.split_once("At most ").unwrap();
+        rest.split_once(" MiB were live").unwrap().0.parse::<f64>().unwrap()
+    };
+    assert!((60.0..96.0).contains(&live(&report)), "{report}");
+
+    let mut recorder = cgroup.command(record).spawn().unwrap();
+    let begun = Instant::now();
+    let children = format!("/proc/{0}/task/{0}/children", recorder.id());
+    let program = loop {
+        let child = fs::read_to_string(&children).unwrap_or_default();
+        let child = child.split_whitespace().next().and_then(|child| child.parse().ok());
+        if let Some(child) = child.filter(|_| begun.elapsed() > Duration::from_millis(500)) {
+            break child;
+        }
+        assert!(begun.elapsed() < PATIENCE, "the program did not start");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    kill(recorder.id());
+    recorder.wait().unwrap();
+    while is_there(program) {
+        assert!(begun.elapsed() < PATIENCE, "the program was not killed");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let spool = fs::read_dir(&volume).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let recovered = folder.path("recovered.mtf");
+    hatf(["recover", spool.to_str().unwrap(), "-o", &recovered]);
+    let report = hatf(["report", &recovered]).exits(0).text();
+    assert!((60.0..96.0).contains(&live(&report)), "{report}");
+    assert!(report.contains("it does not show how the program ended"), "{report}");
 }

@@ -222,6 +222,9 @@ fn what_is_not_recorded_is_said() {
     let run = hatf(["record", "--no-linked-in", "-o", &path, "--", program]).exits(7).says(said);
     assert!(run.err.contains("because of --no-linked-in"), "{}", run.err);
     assert_eq!(blocks(&trace).0, 0);
+    let report = hatf(["report", &path]).exits(0).text();
+    assert!(report.contains("are missing, because it has a statically linked allocator (_rjem_malloc)"), "{report}");
+    assert!(!report.contains("Everything was freed"), "{report}");
     let run = hatf(["record", "-o", &path, "--", "sh", "-c", &format!("{program}; exit 7")]).exits(7).says(said);
     assert!(run.err.contains("they are recorded only in the program that hatf record starts itself"), "{}", run.err);
 }
@@ -244,4 +247,26 @@ fn programs_without_the_recorder() {
         let run = hatf(["record", "-o", &path, "--"].iter().chain(command));
         assert!(!run.err.contains("did not load the recorder"), "{}", run.err);
     }
+}
+
+/// The report names the program that replaced a recorded one, with its memory.
+#[test]
+fn unrecorded_programs_are_named() {
+    let folder = Folder::new();
+    let path = folder.path("trace.mtf");
+    folder.write(
+        "large.c",
+        "#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
+         int main(void) { memset(malloc(30 << 20), 1, 30 << 20); usleep(300000); return 0; }",
+    );
+    let Some(program) = built(&folder, "gcc", &["-static"], &[&folder.path("large.c")]) else { return };
+    let program = program.to_str().unwrap();
+    hatf(["record", "-q", "-o", &path, "--", "sh", "-c", "x=$(echo 1); exec \"$0\"", program]).exits(0);
+    let report = hatf(["report", &path]).exits(0).text();
+    let name = program.rsplit('/').next().unwrap();
+    let said =
+        format!("The process then executed {name}, which was not recorded because it is statically linked; at most 3");
+    assert!(report.contains(&said) && report.contains(" MiB of its memory were resident."), "{report}");
+    assert!(report.contains(&format!("were live when the process executed {name}")), "{report}");
+    assert!(!report.contains("never freed;"), "{report}");
 }

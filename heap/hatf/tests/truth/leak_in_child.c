@@ -13,7 +13,7 @@ int main(void) {
         for (int round = 0; round < 100; round++) {
             for (int block = 0; block < 20; block++)
                 leak();
-            usleep(8000);
+            usleep(16000);
         }
         exit(0);
     }

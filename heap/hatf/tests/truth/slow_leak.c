@@ -15,7 +15,7 @@ int main(void) {
     for (int round = 0; round < 100; round++) {
         for (int number = 0; number < 100; number++)
             handle_login(number);
-        usleep(8000);
+        usleep(16000);
     }
     free(table);
 }

@@ -12,6 +12,6 @@ int main() {
     for (long round = 0; round < 100; round++) {
         for (long key = 0; key < 20; key++)
             cache.remember(round * 20 + key);
-        usleep(8000);
+        usleep(16000);
     }
 }

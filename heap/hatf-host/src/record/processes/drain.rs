@@ -1,6 +1,7 @@
 //! Writes the trace while the program runs, shortly after its events occur.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -8,11 +9,14 @@ use hatf_record::{Clock, Spool};
 use serde_json::json;
 
 use super::control::Control;
+use super::last_program::LastProgram;
+use super::oom_kills::OomKills;
 use super::origin::Origin;
 use super::outcome::Recorded;
 use super::process::{End, Process, ProcessEnd};
 use super::python_version::PythonVersion;
 use crate::record::order::{Encode, Keep, LastPart, MemorySamples, Moment, Timeline, clock_name};
+use crate::record::program::{LinkedIn, linked_in};
 use crate::record::spool::{Returned, SpoolFile};
 use hatf_trace::Result;
 use hatf_trace::event::{EventSink, UserMetadata};
@@ -56,6 +60,8 @@ pub(crate) struct Drain<'a> {
     pub(crate) flush: Option<Duration>,
     /// The number of events that the sink has flushed.
     pub(crate) flushed: u64,
+    /// The program that the process executed without loading the recorder, if any.
+    pub(crate) last_program: LastProgram,
 }
 
 /// Settings for keeping the last part of a recording.
@@ -89,6 +95,7 @@ impl Drain<'_> {
         let begun = Instant::now();
         self.encode.sink.try_to(|sink| origin.write(sink));
         let process = ProcessEnd::of(self.process.id());
+        let kills = OomKills::of(self.process.id());
         let (mut safe, mut newest) = (Moment::now(self.clock), Moment::now(self.clock));
         let mut flushed = Flushed { at: begun, events: 0 };
         let (mut threads_at, mut quiet, mut asked) = (begun, 0_usize, 0);
@@ -101,6 +108,7 @@ impl Drain<'_> {
             if now.nanoseconds.saturating_sub(newest.nanoseconds) >= LAG {
                 (safe, newest) = (newest, now);
             }
+            self.last_program.look(self.spool.header(), self.process.id());
             self.end_threads();
             let given = self.encode.round(safe.stamp, ROUND);
             if self.encode.sink.error.is_some() {
@@ -128,7 +136,7 @@ impl Drain<'_> {
             self.flush_if_due(&mut flushed);
         }
         self.encode.rest(u64::MAX);
-        Ok((end, self.finish(end, duration, 0)))
+        Ok((end, self.finish(end, duration, 0, kills.as_ref())))
     }
 
     /// Does the same as [`Drain::run`], but keeps only the last part: until the program ends, only chunks to be
@@ -137,6 +145,7 @@ impl Drain<'_> {
         let begun = Instant::now();
         self.encode.sink.try_to(|sink| origin.write(sink));
         let process = ProcessEnd::of(self.process.id());
+        let kills = OomKills::of(self.process.id());
         let mut last_part = LastPart::new(keeping.keep, self.spool);
         let (mut moments, mut asked, mut dumps) = (VecDeque::new(), 0, Dumps::default());
         let mut marks = self.control.marks_by_now();
@@ -151,6 +160,7 @@ impl Drain<'_> {
                 self.encode.timeline.learn(now);
             }
             let id = self.process.id();
+            self.last_program.look(header, id);
             let since = last_part.since(&mut moments, now);
             let (chunks, another) = last_part.tend(self.spool, since, |task| is_gone(id, task));
             if another && let Err(error) = keeping.file.write_lasting(&last_part.to_json()) {
@@ -178,7 +188,7 @@ impl Drain<'_> {
         self.encode
             .sink
             .try_to(|sink| sink.user_metadata(&UserMetadata::from_iter([("kept_ns".to_owned(), kept.into())])));
-        let recorded = self.finish(end, duration, last_part.reported_lost);
+        let recorded = self.finish(end, duration, last_part.reported_lost, kills.as_ref());
         let kept_short = last_part.short_of().filter(|asked| kept < *asked).map(|_| Duration::from_nanos(kept));
         Ok((end, Recorded { kept_short, not_lasting, ..recorded }))
     }
@@ -270,7 +280,7 @@ impl Drain<'_> {
     }
 
     /// Ends the trace. `not_kept` is the number of dropped events that precede the kept part.
-    fn finish(mut self, end: End, duration: Duration, not_kept: u64) -> Recorded {
+    fn finish(mut self, end: End, duration: Duration, not_kept: u64, kills: Option<&OomKills>) -> Recorded {
         let header = self.spool.header();
         let forks = header.forks.load(Ordering::Relaxed);
         let waits = header.waits.load(Ordering::Relaxed);
@@ -285,6 +295,26 @@ impl Drain<'_> {
         if stacks_missed > 0 {
             counts.insert("stacks_missed".to_owned(), stacks_missed.into());
         }
+        // A process that exits by itself stores its exit status. Otherwise, it has become a program that did not load the
+        // recorder.
+        let left = header.becomes.load(Ordering::Relaxed) != 0 && header.exit.load(Ordering::Relaxed) == 0;
+        if left {
+            let before = self.encode.sink.programs.iter().cloned();
+            counts.insert("unrecorded".to_owned(), self.last_program.to_json(before));
+        }
+        if end.is_sigkill()
+            && let Some(kill) = kills.and_then(OomKills::to_json)
+        {
+            counts.insert("oom_kill".to_owned(), kill);
+        }
+        let linked = header.linked.load(Ordering::Relaxed);
+        let own_allocator = own_allocator(&self.encode.sink.programs).filter(|_| linked == 0);
+        if let Some(LinkedIn { program, function, .. }) = &own_allocator {
+            counts.insert(
+                "own_allocator".to_owned(),
+                json!({"program": program.to_string_lossy(), "function": function}),
+            );
+        }
         self.encode.finish(dropped, end.event(), counts);
         Recorded {
             events: self.encode.sink.events,
@@ -295,10 +325,8 @@ impl Drain<'_> {
             repairs,
             images: self.encode.translator.images(),
             programs: self.encode.sink.programs,
-            linked: header.linked.load(Ordering::Relaxed),
-            // A process that exits by itself stores its exit status. Otherwise, it has become a program that did not
-            // load the recorder.
-            left: header.becomes.load(Ordering::Relaxed) != 0 && header.exit.load(Ordering::Relaxed) == 0,
+            linked,
+            left,
             waits,
             python: PythonVersion::of(header.python.load(Ordering::Relaxed)),
             stackless: header.stackless.load(Ordering::Relaxed) != 0,
@@ -314,6 +342,11 @@ impl Drain<'_> {
             sink_error: self.encode.sink.error,
         }
     }
+}
+
+/// Returns the first allocator that is linked into one of the programs.
+fn own_allocator(programs: &BTreeSet<PathBuf>) -> Option<LinkedIn> {
+    programs.iter().find_map(|program| linked_in(program.as_os_str()))
 }
 
 /// Returns whether a thread of a process has ended.

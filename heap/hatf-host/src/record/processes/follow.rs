@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::control::Control;
 use super::drain::{Drain, DumpInto, Keeping};
 use super::followed_process::FollowedProcess;
+use super::last_program::LastProgram;
 use super::on_drop::OnDrop;
 use super::origin::Origin;
 use super::outcome::Recorded;
@@ -247,6 +248,7 @@ impl Shared<'_> {
                 group: self.group,
                 flush: self.flush,
                 flushed: 0,
+                last_program: LastProgram::default(),
             };
             let (end, recorded) = std::thread::scope(|scope| {
                 let _stop = OnDrop(|| returned.stop());

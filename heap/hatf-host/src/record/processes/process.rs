@@ -51,6 +51,11 @@ impl End {
         if u32::from(flags) << 8 == EXITED { Self::Exit(status) } else { Self::Unknown }
     }
 
+    /// Returns whether the process was killed by `SIGKILL`, which the OOM killer uses.
+    pub(crate) fn is_sigkill(self) -> bool {
+        matches!(self, Self::Status(status) if status.signal() == Some(libc::SIGKILL))
+    }
+
     /// Returns the event at the end of the trace.
     pub(crate) fn event(self) -> Option<EventKind<'static>> {
         match self {

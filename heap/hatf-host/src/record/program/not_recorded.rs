@@ -34,29 +34,38 @@ pub enum NotRecordedReason {
     ThreadSanitizer,
 }
 
+impl NotRecordedReason {
+    /// Returns a phrase that continues a sentence about the program, such as "is statically linked".
+    #[must_use]
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::Static => "is statically linked",
+            Self::Privileged => "is set-user-ID, set-group-ID or has file capabilities",
+            Self::OtherMachine => "is built for a different CPU architecture",
+            Self::AddressSanitizer => "is statically linked with the AddressSanitizer allocator",
+            Self::ThreadSanitizer => "is built with ThreadSanitizer",
+        }
+    }
+}
+
 impl fmt::Display for NotRecorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let program = self.program.display();
-        let why = match self.reason {
-            NotRecordedReason::Static => "is statically linked",
-            NotRecordedReason::Privileged => "is set-user-ID, set-group-ID or has file capabilities",
-            NotRecordedReason::OtherMachine => "is built for a different CPU architecture",
+        let why = self.reason.phrase();
+        match self.reason {
             NotRecordedReason::AddressSanitizer => {
                 let how = "link the AddressSanitizer runtime as a shared library (the default in GCC; Clang requires \
                            -shared-libasan)";
-                return write!(
-                    f,
-                    "{program} is statically linked with the AddressSanitizer allocator, which is not recorded: {how}"
-                );
+                write!(f, "{program} {why}, which is not recorded: {how}")
             }
             NotRecordedReason::ThreadSanitizer => {
-                return write!(
-                    f,
-                    "{program} is built with ThreadSanitizer, which cannot be recorded: record a build without it"
-                );
+                write!(f, "{program} {why}, which cannot be recorded: record a build without it")
             }
-        };
-        write!(f, "{program} {why}, so it does not load the recorder; only programs that it starts are recorded")
+            _ => write!(
+                f,
+                "{program} {why}, so it does not load the recorder; only programs that it starts are recorded"
+            ),
+        }
     }
 }
 

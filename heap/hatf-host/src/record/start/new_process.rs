@@ -11,8 +11,8 @@ use super::signals::Forwarding;
 use crate::record::options::RecordOptions;
 use crate::record::order::{MemorySampler, MemorySamples};
 use crate::record::processes::{
-    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, NotRecordedProcesses, OnDrop, Outcome, Process,
-    Progress, Shared,
+    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, LastProgram, NotRecordedProcesses, OnDrop, Outcome,
+    Process, Progress, Shared,
 };
 use crate::record::spool::{Keeper, READY_FIRST, Returned};
 use hatf_trace::event::EventSink;
@@ -101,6 +101,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             group: options.group.max(1),
             flush: options.flush,
             flushed: 0,
+            last_program: LastProgram::default(),
         };
         let outcome = drain.run(origin, || forwarding.child_is_gone());
         returned.stop();

@@ -14,8 +14,8 @@ use crate::record::attach;
 use crate::record::options::RecordOptions;
 use crate::record::order::{MemorySampler, MemorySamples};
 use crate::record::processes::{
-    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, NotRecordedProcesses, OnDrop, OtherProcess, Outcome,
-    Process, began, is_alive,
+    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, LastProgram, NotRecordedProcesses, OnDrop, OtherProcess,
+    Outcome, Process, began, is_alive,
 };
 use crate::record::spool::{Keeper, READY_FIRST, Returned};
 use hatf_trace::event::EventSink;
@@ -93,6 +93,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
             group: options.group.max(1),
             flush: options.flush,
             flushed: 0,
+            last_program: LastProgram::default(),
         };
         let outcome = drain.run(origin, || ended.store(true, Ordering::Release));
         ended.store(true, Ordering::Release);

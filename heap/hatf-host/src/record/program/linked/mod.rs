@@ -14,7 +14,9 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use hatf_record::linked::{JUMP_BYTES, PATCHES_MAX, Patch, Role, Source, TAKEN_MAX};
 use memchr::memmem;
@@ -74,24 +76,36 @@ impl fmt::Display for LinkedIn {
 #[must_use]
 pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
     let (path, file) = open(program)?;
-    let cache = ReadCache::new(&file);
+    let key = (path, file.metadata().ok()?.modified().ok()?);
+    let mut searched = SEARCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    searched.entry(key).or_insert_with_key(|(path, _)| search(path, &file)).clone()
+}
+
+/// A program file and the time of its last change.
+type Searched = (PathBuf, SystemTime);
+
+/// The results for programs that were searched. Many processes of a recording execute the same program.
+static SEARCHED: Mutex<BTreeMap<Searched, Option<LinkedIn>>> = Mutex::new(BTreeMap::new());
+
+/// Searches for an allocator in a program file.
+fn search(path: &Path, file: &File) -> Option<LinkedIn> {
+    let cache = ReadCache::new(file);
     let parsed = object::File::parse(&cache).ok()?;
     let symbols = Symbols::of(&parsed);
     let found = functions(&symbols);
     let is_stripped_allocator = || !symbols.has_debugging() && has_allocator(&parsed);
-    if found.is_none() && !is_stripped_allocator() || Sanitizer::in_symbols(&symbols).is_some() || has_recorder(&file) {
+    if found.is_none() && !is_stripped_allocator() || Sanitizer::in_symbols(&symbols).is_some() || has_recorder(file) {
         return None;
     }
     let (function, plan) = match found {
         Some((function, functions)) => {
-            let plan =
-                plan(&file, &parsed, &symbols, &functions).map_err(|(name, refusal)| format!("{name} {refusal}"));
+            let plan = plan(file, &parsed, &symbols, &functions).map_err(|(name, refusal)| format!("{name} {refusal}"));
             (function, plan)
         }
         None => ("recognized by its messages".to_owned(), Err("its symbols are stripped".to_owned())),
     };
     let allocator = names::allocator(&function).or_else(|| by_symbols(&symbols));
-    Some(LinkedIn { program: path, function, allocator, plan })
+    Some(LinkedIn { program: path.to_owned(), function, allocator, plan })
 }
 
 /// Identifies an allocator whose functions have the C library's names, based on its other functions.

@@ -1,0 +1,91 @@
+//! The program that a process executed last, if it did not load the recorder.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use hatf_record::Header;
+use serde_json::{Value, json};
+
+use crate::record::program::not_recorded;
+
+/// The time after `exec` during which each call looks at the program, because it may end soon.
+const SOON: Duration = Duration::from_millis(100);
+/// The interval of later looks.
+const LATER: Duration = Duration::from_millis(100);
+
+/// A program that does not load the recorder, as the kernel describes it.
+#[derive(Debug, Default)]
+pub(crate) struct LastProgram {
+    /// The times of the first and the last look.
+    looked: Option<(Instant, Instant)>,
+    path: Option<PathBuf>,
+    /// The peak of resident memory in bytes.
+    resident: Option<u64>,
+}
+
+impl LastProgram {
+    /// Examines the process if it has executed a program that has not loaded the recorder.
+    #[inline]
+    pub(crate) fn look(&mut self, header: &Header, process: u32) {
+        if header.becomes.load(Ordering::Relaxed) != 0 {
+            self.examine(process);
+        } else if self.looked.is_some() {
+            *self = Self::default();
+        }
+    }
+
+    #[cold]
+    fn examine(&mut self, process: u32) {
+        let now = Instant::now();
+        let (first, last) = self.looked.unwrap_or((now, now));
+        if self.looked.is_some() && now.duration_since(first) > SOON && now.duration_since(last) < LATER {
+            return;
+        }
+        self.looked = Some((first, now));
+        self.path = fs::read_link(format!("/proc/{process}/exe")).ok().or(self.path.take());
+        let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        self.resident = peak_in(&status).or(self.resident);
+    }
+
+    /// Returns the description for the user metadata. `before` contains the programs that were recorded: if `exec` has
+    /// not completed at the last look, the kernel still names one of them.
+    pub(crate) fn to_json(&self, mut before: impl Iterator<Item = PathBuf>) -> Value {
+        let path = self.path.as_ref().filter(|path| before.all(|before| before != **path));
+        let reason = path.and_then(|path| not_recorded(path.as_os_str())).map(|found| found.reason.phrase());
+        let resident = path.and(self.resident);
+        json!({"program": path.map(|path| path.to_string_lossy()), "reason": reason, "resident": resident})
+    }
+}
+
+/// Returns the peak of resident memory in bytes that `/proc/PID/status` states.
+fn peak_in(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_states_the_peak() {
+        assert_eq!(peak_in("Name:\tx\nVmHWM:\t  152 kB\n"), Some(152 * 1024));
+        for status in ["", "VmHWM:", "VmHWM:\t1", "VmHWM:\t-1 kB", "VmHWM:\t18446744073709551615 kB"] {
+            assert_eq!(peak_in(status), None, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_recorded_program_is_not_named() {
+        let mut last = LastProgram::default();
+        last.examine(std::process::id());
+        let own = std::env::current_exe().unwrap();
+        let json = last.to_json(std::iter::empty());
+        assert_eq!(json["program"], own.to_str().unwrap());
+        assert!(json["resident"].as_u64().unwrap() > 0);
+        let nothing = json!({"program": null, "reason": null, "resident": null});
+        assert_eq!(last.to_json(std::iter::once(own)), nothing);
+    }
+}
