@@ -62,7 +62,7 @@ pub use order::resident_of;
 pub use path_json::{path_from_json, path_to_json};
 pub use processes::{
     DumpInto, End, EndedSpool, FollowedOutcome, FollowedProcess, Follower, NotRecordedProcesses, Outcome,
-    PythonVersion, RecordInto, Recorded,
+    PythonVersion, RecordInto, Recorded, UnrecordedProgram,
 };
 pub use program::{LinkedIn, NotRecorded, NotRecordedReason, linked_in, not_recorded};
 pub use recover::{Recovered, Spooled};

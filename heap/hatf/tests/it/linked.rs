@@ -261,6 +261,9 @@ fn unrecorded_programs_are_named() {
     );
     let Some(program) = built(&folder, "gcc", &["-static"], &[&folder.path("large.c")]) else { return };
     let program = program.to_str().unwrap();
+    let run = hatf(["record", "-q", "-o", &path, "--", "sh", "-c", "\"$0\"; true", program]).exits(0);
+    let said = format!("{program} was not recorded, because it is statically linked; at most 3");
+    assert!(run.err.contains(&said) && run.err.contains(" MiB of its memory were resident"), "{}", run.err);
     hatf(["record", "-q", "-o", &path, "--", "sh", "-c", "x=$(echo 1); exec \"$0\"", program]).exits(0);
     let report = hatf(["report", &path]).exits(0).text();
     let name = program.rsplit('/').next().unwrap();

@@ -19,6 +19,7 @@ use super::on_drop::OnDrop;
 use super::origin::Origin;
 use super::outcome::Recorded;
 use super::process::{End, OtherProcess, Process, is_alive};
+use super::unrecorded_children::{Children, UnrecordedProgram};
 use crate::record::order::{Encode, Keep, MemorySampler, MemorySamples, Moment, Timeline};
 use crate::record::spool::{Keeper, Returned, SpoolFile};
 use hatf_trace::event::EventSink;
@@ -115,7 +116,8 @@ impl Shared<'_> {
         &'env self,
         scope: &'scope Scope<'scope, 'env>,
         interrupted: impl Fn() -> bool,
-    ) -> u32 {
+    ) -> (u32, Vec<UnrecordedProgram>) {
+        let mut children = Children::new();
         let mut seen: Vec<PathBuf> = Vec::new();
         let mut threads = Vec::new();
         // A process that ends is removed from the program's count before its recording thread has finished.
@@ -140,6 +142,7 @@ impl Shared<'_> {
                     let thread = Some(std::thread::Builder::new()).filter(|_| threads.len() < most);
                     match thread.map(|thread| thread.spawn_scoped(scope, record)) {
                         Some(Ok(thread)) => {
+                            process_of(&name).into_iter().for_each(|process| children.is_recorded(process));
                             seen.push(name);
                             threads.push(thread);
                         }
@@ -151,6 +154,8 @@ impl Shared<'_> {
                 seen.retain(|folder| folder.exists());
             }
             threads.retain(|thread| !thread.is_finished());
+            let others = seen.iter().filter_map(|folder| process_of(folder)).map(|(process, _)| process);
+            children.look(others.chain([self.first.header().process.load(Ordering::Relaxed)]));
             if first_ended {
                 if !threads.is_empty() {
                     silent_since = Instant::now();
@@ -172,7 +177,7 @@ impl Shared<'_> {
             }
             std::thread::sleep(LOOK);
         }
-        self.first.header().spools.load(Ordering::Relaxed)
+        (self.first.header().spools.load(Ordering::Relaxed), children.programs())
     }
 
     /// Returns the number of forked processes that have neither created a spool nor reported that they will not create

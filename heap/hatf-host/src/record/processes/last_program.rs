@@ -44,9 +44,8 @@ impl LastProgram {
             return;
         }
         self.looked = Some((first, now));
-        self.path = fs::read_link(format!("/proc/{process}/exe")).ok().or(self.path.take());
-        let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-        self.resident = peak_in(&status).or(self.resident);
+        self.path = program_of(process).or(self.path.take());
+        self.resident = peak_of(process).or(self.resident);
     }
 
     /// Returns the description for the user metadata. `before` contains the programs that were recorded: if `exec` has
@@ -57,6 +56,16 @@ impl LastProgram {
         let resident = path.and(self.resident);
         json!({"program": path.map(|path| path.to_string_lossy()), "reason": reason, "resident": resident})
     }
+}
+
+/// Returns the program that a process executes.
+pub(super) fn program_of(process: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{process}/exe")).ok()
+}
+
+/// Returns the peak of a process's resident memory in bytes.
+pub(super) fn peak_of(process: u32) -> Option<u64> {
+    peak_in(&fs::read_to_string(format!("/proc/{process}/status")).ok()?)
 }
 
 /// Returns the peak of resident memory in bytes that `/proc/PID/status` states.

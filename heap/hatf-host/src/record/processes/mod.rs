@@ -12,6 +12,7 @@ mod origin;
 mod outcome;
 mod process;
 mod python_version;
+mod unrecorded_children;
 
 pub(crate) use control::{Control, ControlSignals};
 pub use drain::DumpInto;
@@ -28,3 +29,4 @@ pub(crate) use process::Process;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use process::{OtherProcess, began, is_alive};
 pub use python_version::PythonVersion;
+pub use unrecorded_children::UnrecordedProgram;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use hatf_record::{NotFollowed, Stop};
 
 use super::python_version::PythonVersion;
+use super::unrecorded_children::UnrecordedProgram;
 use crate::record::spool::SpoolFile;
 use hatf_trace::Error;
 
@@ -80,6 +81,8 @@ pub struct NotRecordedProcesses {
     /// Additional processes that were about to be forked but were never heard from. They ended immediately or never
     /// existed.
     pub unheard: u32,
+    /// Programs of such processes that cannot load the recorder. Processes that end soon may be missing.
+    pub programs: Vec<UnrecordedProgram>,
 }
 
 impl fmt::Display for NotRecordedProcesses {

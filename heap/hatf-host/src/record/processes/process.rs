@@ -117,7 +117,7 @@ pub(crate) fn began(process: u32) -> u64 {
 }
 
 /// Returns the state and the start time of a process.
-fn state(process: u32) -> Option<(char, u64)> {
+pub(super) fn state(process: u32) -> Option<(char, u64)> {
     let text = std::fs::read(format!("/proc/{process}/stat")).ok()?;
     // The second field is a name in parentheses, which may contain any character.
     let behind = text.iter().rposition(|byte| *byte == b')').map_or(0, |at| at + 1);

@@ -107,7 +107,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         returned.stop();
         let forks = outcome.as_ref().map_or(0, |(_, recorded)| recorded.forks);
         shared.iter().for_each(|shared| shared.first_has_ended(forks));
-        let followed = following.map_or(0, |following| following.join().unwrap_or(0));
+        let (followed, programs) = following.and_then(|following| following.join().ok()).unwrap_or_default();
         control.stop();
         drop(signals);
         // The spool is closed only now, because new processes check this flag while other processes are running.
@@ -117,7 +117,8 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             return Err(Error::Trace("the exit status of the program is unknown".into()));
         };
         let unheard = shared.as_ref().map_or(0, Shared::unheard);
-        let not_followed = not_followed(spool.header(), shared.is_some(), unheard);
+        let others = not_followed(spool.header(), shared.is_some(), unheard);
+        let not_followed = NotRecordedProcesses { programs, ..others };
         Ok((status, recorded, followed, not_followed, shared.as_ref().map(Shared::take_errors).unwrap_or_default()))
     })?;
     let refused = set_up.file.refusal();
@@ -138,5 +139,6 @@ fn not_followed(header: &Header, follows: bool, unheard: u32) -> NotRecordedProc
         count: header.not_followed.load(Ordering::Relaxed).saturating_add(others),
         reasons: NotFollowed::ALL.into_iter().filter(|why| reasons & why.bit() != 0).collect(),
         unheard,
+        programs: Vec::new(),
     }
 }

@@ -4,11 +4,15 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use hatf_host::record::{Keep, LinkedIn, Outcome};
+use hatf_host::record::{Keep, LinkedIn, Outcome, UnrecordedProgram};
+use metatf_cli::shown;
 
 use super::options::{PythonBlocks, Record as Options};
 use super::processes::Processes;
 use crate::command::print_message;
+
+/// Maximum number of programs named because they were not recorded.
+const PROGRAMS: usize = 5;
 
 /// A written trace.
 #[derive(Clone, Copy)]
@@ -79,6 +83,15 @@ pub(super) fn print_summary(
              static or set-user-ID, runs as a different user (su, setpriv), or has a different environment or root \
              directory (env -i, unshare, chroot)"
         ));
+    }
+    for program in outcome.not_followed.programs.iter().take(PROGRAMS) {
+        let UnrecordedProgram { path, reason, processes, resident } = program;
+        let times = if *processes == 1 { String::new() } else { format!(", executed by {processes} processes,") };
+        let resident = resident.map_or_else(String::new, |bytes| {
+            format!("; at most {} of its memory were resident", metatf_page::units::bytes(bytes))
+        });
+        let (path, reason) = (path.display(), reason.phrase());
+        print_message(&shown(&format!("{path}{times} was not recorded, because it {reason}{resident}")));
     }
     if allocations == 0 && outcome.recorded.images > 0 {
         warn_of_names(options);

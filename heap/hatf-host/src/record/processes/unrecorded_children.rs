@@ -1,0 +1,147 @@
+//! Children of recorded processes that execute a program that cannot load the recorder.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::last_program::{peak_of, program_of};
+use super::process::state;
+use crate::record::program::{NotRecordedReason, not_recorded};
+
+/// The shortest interval between two searches.
+const SHORTEST: Duration = Duration::from_millis(10);
+/// The longest interval between two searches.
+const LONGEST: Duration = Duration::from_secs(1);
+/// The next search takes place after a hundredth of the time elapsed so far.
+const PART: u32 = 100;
+/// Maximum number of processes kept.
+const PROCESSES: usize = 10_000;
+
+/// A process ID, and the start time of the process in kernel ticks since boot.
+pub(crate) type ProcessKey = (u32, u64);
+
+/// A program that was executed without being recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnrecordedProgram {
+    /// The program file.
+    pub path: PathBuf,
+    /// The reason why the program was not recorded.
+    pub reason: NotRecordedReason,
+    /// The number of processes that executed the program.
+    pub processes: u64,
+    /// The highest peak of resident memory of these processes in bytes, if known.
+    pub resident: Option<u64>,
+}
+
+/// The children of recorded processes, found by searching at intervals. Children that end between two searches are
+/// missed.
+#[derive(Debug)]
+pub(crate) struct Children {
+    began: Instant,
+    next: Instant,
+    found: BTreeMap<ProcessKey, (PathBuf, Option<u64>)>,
+    /// The processes that were recorded.
+    recorded: BTreeSet<ProcessKey>,
+}
+
+impl Children {
+    pub(crate) fn new() -> Self {
+        let now = Instant::now();
+        Self { began: now, next: now, found: BTreeMap::new(), recorded: BTreeSet::new() }
+    }
+
+    /// Notes that a process is recorded.
+    pub(crate) fn is_recorded(&mut self, process: ProcessKey) {
+        self.recorded.insert(process);
+    }
+
+    /// Searches for children of these processes if a search is due.
+    pub(crate) fn look(&mut self, parents: impl Iterator<Item = u32>) {
+        let now = Instant::now();
+        if now < self.next {
+            return;
+        }
+        self.next = now + (now.duration_since(self.began) / PART).clamp(SHORTEST, LONGEST);
+        parents.for_each(|parent| self.look_at(parent));
+    }
+
+    fn look_at(&mut self, parent: u32) {
+        let Some(own) = program_of(parent) else { return };
+        for child in children(Path::new("/proc"), parent) {
+            let Some((_, began)) = state(child) else { continue };
+            // A child that has not executed a program yet, or never will, is recorded like its parent.
+            let Some(path) = program_of(child).filter(|path| *path != own) else { continue };
+            if self.found.len() < PROCESSES || self.found.contains_key(&(child, began)) {
+                let (known, resident) = self.found.entry((child, began)).or_default();
+                *known = path;
+                *resident = peak_of(child).or(*resident);
+            }
+        }
+    }
+
+    /// Returns the programs that cannot load the recorder, in descending order of resident memory.
+    pub(crate) fn programs(&self) -> Vec<UnrecordedProgram> {
+        let mut programs: BTreeMap<&Path, UnrecordedProgram> = BTreeMap::new();
+        for (path, resident) in
+            self.found.iter().filter(|(key, _)| !self.recorded.contains(key)).map(|(_, found)| found)
+        {
+            if let Some(program) = programs.get_mut(&**path) {
+                program.processes += 1;
+                program.resident = program.resident.max(*resident);
+            } else if let Some(found) = not_recorded(path.as_os_str()) {
+                let resident = *resident;
+                let program = UnrecordedProgram { path: path.clone(), reason: found.reason, processes: 1, resident };
+                programs.insert(path, program);
+            }
+        }
+        let mut programs: Vec<_> = programs.into_values().collect();
+        programs.sort_by_key(|program| std::cmp::Reverse(program.resident));
+        programs
+    }
+}
+
+/// Returns the IDs of a process's children. Each thread has a list of the children that it created.
+fn children(proc: &Path, parent: u32) -> Vec<u32> {
+    let threads = fs::read_dir(proc.join(format!("{parent}/task"))).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn only_programs_that_cannot_be_recorded_are_reported() {
+        let mut children = Children::new();
+        let Ok(mut child) = Command::new("sleep").arg("10").spawn() else { return };
+        let key = (child.id(), state(child.id()).unwrap().1);
+        while !children.found.contains_key(&key) {
+            children.next = children.began;
+            children.look(std::iter::once(std::process::id()));
+        }
+        let (path, resident) = &children.found[&key];
+        assert!(path.is_absolute() && resident.is_some());
+        // The dynamic linker loads the recorder into it.
+        assert!(children.programs().is_empty());
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("static");
+        let mut header = fs::read("/proc/self/exe").unwrap();
+        header.truncate(64);
+        // Without program headers, the program has no dynamic linker.
+        header[56..58].fill(0);
+        fs::write(&program, header).unwrap();
+        for (number, resident) in [(1, Some(5)), (2, Some(9)), (3, None)] {
+            children.found.insert((number, 0), (program.clone(), resident));
+        }
+        children.is_recorded((3, 0));
+        let expected =
+            UnrecordedProgram { path: program, reason: NotRecordedReason::Static, processes: 2, resident: Some(9) };
+        assert_eq!(children.programs(), [expected]);
+    }
+}
