@@ -17,6 +17,9 @@ use crate::{Error, Result};
 const MOMENTS: usize = 500;
 /// The minimum number of moments, used only for traces that would otherwise exceed the memory limit.
 const FEWEST: usize = 64;
+/// The factor by which a moment may have more events than others, so that it does not end between events with the same
+/// time.
+const WITHIN_A_TIME: u64 = 16;
 /// The maximum number of stored [`Lived`] entries.
 const MOST_LIVED: usize = 2 << 20;
 
@@ -32,6 +35,8 @@ pub struct Moment {
     pub highest: u64,
     /// Whether the end of the moment was requested and must be preserved: see [`Moments::cut`].
     pub kept: bool,
+    /// Whether all later events have later times, so that `time` identifies the end of the moment.
+    pub exact: bool,
 }
 
 /// Blocks of a site allocated in one moment and freed in a later one.
@@ -238,6 +243,7 @@ impl Moments {
         if self.open.tick > self.before().tick {
             self.end();
         }
+        self.ended.last_mut().into_iter().for_each(|last| last.exact = true);
         let mut left: HashMap<u64, Amount> = HashMap::new();
         for object in objects.live() {
             let Ok(site) = u32::try_from(object.site) else { continue };
@@ -276,8 +282,12 @@ impl Moments {
     fn step(&mut self, event: &ObjectEvent) {
         let before = self.ended.last().copied().unwrap_or_default();
         let past = event.time.saturating_sub(before.time) >= self.time;
-        if (self.open.tick - before.tick >= self.ticks || past) && self.open.tick > before.tick {
-            self.end();
+        let ticks = self.open.tick - before.tick;
+        if (ticks >= self.ticks || past) && ticks > 0 {
+            self.open.exact = event.time > self.open.time;
+            if self.open.exact || event.time == 0 || ticks >= self.ticks.saturating_mul(WITHIN_A_TIME) {
+                self.end();
+            }
         }
         self.open.tick = event.tick;
         self.open.time = self.open.time.max(event.time);
@@ -294,7 +304,7 @@ impl Moments {
         }
         self.lived.extend(self.freed.drain().map(|(key, amount)| (key << 16 | u64::from(number), amount)));
         self.ended.push(self.open);
-        self.open = Moment { highest: self.live, kept: false, ..self.open };
+        self.open = Moment { highest: self.live, kept: false, exact: false, ..self.open };
         if self.ended.len() >= 2 * MOMENTS {
             self.join(MOMENTS + MOMENTS / 2);
         }

@@ -5,7 +5,8 @@ use hatf_trace::Event;
 /// Live bytes by site after the event with this number.
 type Note = (u64, HashMap<u64, u64>);
 
-/// Allocates and frees blocks by a fixed rule, and counts the live memory independently.
+/// Allocates and frees blocks by a fixed rule, and counts the live memory independently. Four consecutive events have the
+/// same time.
 fn run(events: u64, step: u64) -> (SiteTimeline, Vec<Note>, u64) {
     let (mut objects, mut moments) = (Objects::new(), Moments::new());
     let (mut live, mut notes, mut peak) = (HashMap::<u64, (u64, u64)>::new(), Vec::new(), 0);
@@ -13,7 +14,7 @@ fn run(events: u64, step: u64) -> (SiteTimeline, Vec<Note>, u64) {
     for number in 0..events {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let address = 1 + (random >> 33) % 300;
-        let time = number * step;
+        let time = number / 4 * 4 * step;
         let mut give =
             |event: Event<'_>, site| objects.follow(&event, site, &mut |event| moments.event(event)).unwrap();
         match live.remove(&address) {
@@ -53,6 +54,10 @@ fn live_bytes_are_sums() {
                 .for_each(|lived| *by_site.entry(lived.site.into()).or_default() += lived.amount.bytes);
             let (_, expected) = notes.iter().rfind(|(tick, _)| *tick == moment.tick).unwrap();
             assert_eq!(&by_site, expected, "{events} {step} {number}");
+            let next = moment.tick / 4 * 4 * step;
+            let is_last = moment.tick == events;
+            assert_eq!(moment.exact && !is_last, next > moment.time && !moment.kept && !is_last, "{moment:?}");
+            assert!(moment.exact || moment.kept || step == 0, "{moment:?}");
         }
         // Joining moments preserves the amounts.
         let halved = timeline.halved();
