@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::followed_process::FollowedProcess;
 use crate::record::order::Moment;
-use crate::record::spool::SpoolFile;
+use crate::record::spool::{SpoolFile, memory_limit};
 use hatf_trace::Result;
 use hatf_trace::calendar::utc;
 use hatf_trace::event::EventSink;
@@ -106,6 +106,7 @@ impl Origin {
         let user_metadata = &mut json["start"]["user_metadata"];
         user_metadata["host"] = Value::Null;
         user_metadata["libc"] = Value::Null;
+        user_metadata["memory_limit"] = Value::Null;
         user_metadata["recording"] = format!("{}-{nanoseconds}", header.process.load(Ordering::Relaxed)).into();
         json
     }
@@ -122,6 +123,7 @@ impl Origin {
             "start": utc(self.wall.as_secs()),
             "clock": {"name": "CLOCK_MONOTONIC", "resolution_ns": 1},
             "libc": libc_version(),
+            "memory_limit": memory_limit(),
             "labels": (!labels.is_empty()).then_some(labels),
             "only": only,
             "linked_in": linked_in,
