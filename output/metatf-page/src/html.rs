@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use crate::axis::float;
 use crate::escape::markup;
+use crate::table::Row;
 use crate::{Block, Facts, Note, Page, Table, Value, svg};
 
 /// The style sheet. Pages are light or dark like the reader's system, adapt to the window's width, and are black on
@@ -71,13 +72,16 @@ fn facts(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
 fn table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<div class=\"scroll\"><table>")?;
     let class = |column: usize| if table.stands_right(column) { " class=\"n\"" } else { "" };
+    // Columns without values are omitted.
+    let has_value = |row: &Row, column| !matches!(row.cells.get(column), None | Some(Value::Blank | Value::Unknown));
+    let has_values = |column: &usize| table.is_empty() || table.rows.iter().any(|row| has_value(row, *column));
     if table.has_names() {
-        let names = table.columns.iter().enumerate();
+        let names = table.columns.iter().enumerate().filter(|(number, _)| has_values(number));
         let names = names.map(|(number, column)| format!("<th{}>{}</th>", class(number), markup(&column.name)));
         writeln!(out, "<tr>{}</tr>", names.collect::<String>())?;
     }
     for row in &table.rows {
-        let cells = row.cells.iter().enumerate();
+        let cells = row.cells.iter().enumerate().filter(|(number, _)| has_values(number));
         let cells = cells.map(|(number, cell)| format!("<td{}>{}</td>", class(number), shown(cell)));
         writeln!(out, "<tr{}>{}</tr>", if row.sum { " class=\"sum\"" } else { "" }, cells.collect::<String>())?;
     }
