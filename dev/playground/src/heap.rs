@@ -8,7 +8,7 @@ use hatf_trace::event::EventSink;
 use hatf_trace::forms::{self, Input, OpenOptions, TraceReader};
 use hatf_view::analysis::ReportBuilder;
 use hatf_view::calls::{Folding, GroupBy, Groups, Places, title};
-use hatf_view::page::{Collected, HeapPage, Side};
+use hatf_view::page::{Collected, HeapPage, Section, Side};
 use hatf_view::report::{Grouped, SiteTables, Sites};
 use hatf_view::verdict::Facts;
 use metatf_page::Report as _;
@@ -97,7 +97,7 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf_trace::Result<Made> {
         sides: &[Side { recorded: &recorded, places, groups }],
         sentences: Facts { report: &report, places, groups, counts: &counts, timeline }.sentences(),
         has_functions: true,
-        below: &below,
+        below: &[Section::report(below)],
         threads: 1,
     };
     let mut html = Vec::new();

@@ -10,6 +10,7 @@ use hatf_lab::{Cause, Change, Heap, ObjectEvent, Objects, Observer};
 use serde::Serialize;
 
 use super::grid::Grid;
+use super::header::Header;
 use crate::analysis::Report;
 use hatf_trace::event::{Event, EventKind};
 
@@ -37,6 +38,7 @@ pub struct Collected {
 /// The data of a trace for the HTML report.
 #[derive(Clone, Debug)]
 pub struct Recorded {
+    pub(super) header: Header,
     pub(super) words: Words,
     pub(super) timeline: SiteTimeline,
     /// Allocations of each stack, indexed by stack number.
@@ -65,6 +67,10 @@ pub(super) struct Words {
     name: String,
     /// Duration, or 0 if the trace has no times and events serve as the time axis.
     duration: u64,
+    /// Memory limit of the program's control group in bytes, or 0 if the trace states none.
+    limit: u64,
+    /// Sentence about the end of the program, which the header states.
+    ending: Option<String>,
     peak: u64,
     peak_blocks: u64,
     peak_time: u64,
@@ -163,9 +169,12 @@ impl Summed {
         let has_lifetimes = report.duration > 0 && !report.sizes_only;
         let grids = has_lifetimes.then(|| Grid::lifetimes(&self.lifetimes)).into_iter().collect();
         let weight = self.weight;
+        let header = Header::new(report, &counts, most);
         let words = Words {
             name,
             duration: report.duration,
+            limit: limit(report),
+            ending: header.ending.clone(),
             peak: most.bytes,
             peak_blocks: most.blocks,
             peak_time: report.peak.time,
@@ -175,8 +184,14 @@ impl Summed {
             threads: self.threads.iter().map(|((by, to), a)| (*by, *to, weight.whole(*a).blocks, a.bytes)).collect(),
             thread_names: thread_names.collect(),
         };
-        Recorded { words, timeline: self.timeline, counts, measures, grids }
+        Recorded { header, words, timeline: self.timeline, counts, measures, grids }
     }
+}
+
+/// Returns the memory limit that the recorder found.
+fn limit(report: &Report) -> u64 {
+    let limit = report.comments.iter().find_map(|comment| comment.strip_prefix("memory_limit: "));
+    limit.and_then(|limit| limit.parse().ok()).unwrap_or(0)
 }
 
 /// Returns the quantities over time other than live bytes.

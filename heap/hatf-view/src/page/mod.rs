@@ -1,8 +1,8 @@
 //! Interactive HTML report on a heap. The report is a single file, which requires a browser but no network.
 //!
 //! The report shows live bytes over time. The range selected there determines the contents of the call chart and the
-//! function table. The content of the text report follows in tables. A report on two traces has the same structure but
-//! shows differences.
+//! function table. The content of the text report and of other analyses follows in collapsed sections. A report on two
+//! traces has the same structure but shows differences.
 //!
 //! # Examples
 //!
@@ -11,7 +11,7 @@
 //! use hatf_trace::{Event, EventSink};
 //! use hatf_view::analysis::ReportBuilder;
 //! use hatf_view::calls::{Folding, GroupBy, Groups, Places};
-//! use hatf_view::page::{Collected, HeapPage, Side};
+//! use hatf_view::page::{Collected, HeapPage, Section, Side};
 //! use hatf_view::verdict::Facts;
 //! use metatf_page::Report;
 //!
@@ -28,7 +28,7 @@
 //! let facts = Facts { report: &report, places, groups, counts: &counts, timeline: recorded.timeline() };
 //! let sentences = facts.sentences();
 //! assert_eq!(sentences[0].text, "At most 64 B were live.");
-//! let (title, below) = ("a trace", &report.page());
+//! let (title, below) = ("a trace", &[Section::report(report.page())]);
 //! let page = HeapPage { title, sides, sentences, has_functions: false, below, threads: 1 };
 //! let mut html = Vec::new();
 //! page.write(&mut html)?;
@@ -39,6 +39,7 @@
 mod collect;
 mod functions;
 mod grid;
+mod header;
 mod payload;
 mod tree;
 
@@ -91,9 +92,55 @@ pub struct HeapPage<'p> {
     /// Whether functions are known and, in a report on two traces, matched.
     pub has_functions: bool,
     /// The content at the bottom, which is the text report and other analyses.
-    pub below: &'p Page,
+    pub below: &'p [Section],
     /// Number of threads used to build the report.
     pub threads: usize,
+}
+
+/// A collapsed section at the bottom of a report.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Name of the analysis, or `report`.
+    pub name: &'static str,
+    /// Heading of the section, which is visible while the section is collapsed.
+    pub title: &'static str,
+    /// Content of the section.
+    pub page: Page,
+}
+
+impl Section {
+    /// Creates the section for the text report. The [module documentation](self) contains an example.
+    #[must_use]
+    pub fn report(page: Page) -> Self {
+        Self { name: "report", title: "The report as text", page }
+    }
+
+    /// Writes the section. Charts over time are drawn by the script, so they are omitted here, as are headings without
+    /// content.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let blocks = self.page.blocks.iter().chain(&self.page.figures);
+        let blocks: Vec<_> = blocks.filter(|block| !matches!(block, Block::Chart(_))).collect();
+        let is_heading = |block: &Block| matches!(block, Block::Heading(_));
+        let next = blocks.iter().skip(1).map(Some).chain([None]);
+        let shown = blocks.iter().zip(next);
+        let shown = shown.filter(|(block, next)| !is_heading(block) || next.is_some_and(|next| !is_heading(next)));
+        let (name, title) = (self.name, metatf_page::markup(self.title));
+        writeln!(out, "<details id=\"with-{name}\"><summary>{title}</summary>")?;
+        html_blocks(shown.map(|(block, _)| *block), out)?;
+        writeln!(out, "</details>")
+    }
+}
+
+/// Returns the name and the question of each analysis.
+#[cfg(feature = "native")]
+fn analyses() -> Vec<[&'static str; 2]> {
+    crate::analyses::ANALYSES.iter().map(|analysis| [analysis.name, analysis.question]).collect()
+}
+
+/// Returns no analyses, because a browser cannot run the commands.
+#[cfg(not(feature = "native"))]
+fn analyses() -> Vec<[&'static str; 2]> {
+    Vec::new()
 }
 
 /// Non-numeric data for the script.
@@ -104,6 +151,10 @@ struct Words<'p> {
     /// Name, source location and module of each function.
     functions: Vec<[String; 3]>,
     sentences: &'p [Sentence],
+    /// Name and question of each analysis.
+    analyses: Vec<[&'static str; 2]>,
+    /// Names of the sections at the bottom.
+    sections: Vec<&'static str>,
     /// Name of the stacks that are not in the tree.
     others: &'static str,
     /// Denominator of the share for which nodes are kept.
@@ -131,6 +182,16 @@ impl HeapPage<'_> {
         })
     }
 
+    /// Returns the heading, which is the command if there is one trace whose command is known.
+    fn heading(&self) -> &str {
+        let command = self
+            .sides
+            .first()
+            .filter(|_| self.sides.len() == 1)
+            .and_then(|side| side.recorded.header.command.as_deref());
+        command.unwrap_or(self.title)
+    }
+
     /// Writes the report.
     ///
     /// # Errors
@@ -154,6 +215,8 @@ impl HeapPage<'_> {
             measures: &measures,
             functions: payload.tree.functions().iter().map(|number| functions.name(sides, *number)).collect(),
             sentences: &self.sentences,
+            analyses: analyses(),
+            sections: self.below.iter().map(|section| section.name).collect(),
             others: match (whole.has_more_roots(&payload.tree), whole.has_unknown_stacks) {
                 (true, true) => "smaller and unknown stacks",
                 (true, false) => "smaller stacks",
@@ -166,15 +229,14 @@ impl HeapPage<'_> {
         };
         let words = serde_json::to_string(&words)?;
         let mut below = Vec::new();
-        // Charts over time are drawn by the script.
-        let blocks = self.below.blocks.iter().filter(|block| !matches!(block, Block::Chart(_)));
-        html_blocks(blocks.chain(&self.below.figures), &mut below)?;
+        self.below.iter().try_for_each(|section| section.write(&mut below))?;
         let below = String::from_utf8_lossy(&below);
         let [words, numbers] = payload.encode(&words);
         let parts = [
             ("{title}", metatf_page::markup(self.title)),
             ("{style}", STYLE.to_owned()),
-            ("{title}", metatf_page::markup(self.title)),
+            ("{heading}", metatf_page::markup(self.heading())),
+            ("{header}", header::html(sides)?),
             ("{folded}", self.folded()),
             ("{below}", below.into_owned()),
             ("{words}", words),

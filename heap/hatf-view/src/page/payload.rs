@@ -245,7 +245,7 @@ fn moments(out: &mut Vec<u8>, moments: &[Moment]) {
         number(out, moment.tick - before.tick);
         number(out, moment.time.saturating_sub(before.time));
         number(out, moment.highest);
-        number(out, moment.kept.into());
+        number(out, u64::from(moment.kept) | u64::from(moment.exact) << 1);
         before = *moment;
     }
 }

@@ -11,7 +11,7 @@ use hatf_trace::{Error, Result};
 use hatf_view::analysis::ReportBuilder;
 use hatf_view::calls::{Groups, Places, function_pairs};
 use hatf_view::compare::{Comparison, Counting, Matching, Summary};
-use hatf_view::page::{Collected, HeapPage, Recorded, Side};
+use hatf_view::page::{Collected, HeapPage, Recorded, Section, Side};
 use hatf_view::report::Difference;
 use hatf_view::symbolize::of_weight;
 use hatf_view::verdict::of_changes;
@@ -150,7 +150,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
             Side { recorded: of_before, places: &places_before, groups: &groups_before },
             Side { recorded: of_after, places: &places_after, groups: &groups_after },
         ];
-        let (sentences, below) = (of_changes(&difference.verdicts()), &difference.page());
+        let (sentences, below) = (of_changes(&difference.verdicts()), &[Section::report(difference.page())]);
         let has_functions = comparison.matching != Matching::Nothing;
         let threads = options.threads.unwrap_or_else(super::cores);
         write_page(path, &HeapPage { title: &difference.title, sides, sentences, has_functions, below, threads })?;

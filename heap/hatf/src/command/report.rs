@@ -11,7 +11,7 @@ use hatf_trace::{Error, Result};
 use hatf_view::analyses::{ANALYSES, Analysis, Answer, Together, View};
 use hatf_view::analysis::ReportBuilder;
 use hatf_view::calls::{Folding, GroupBy, Groups, Places};
-use hatf_view::page::{Collected, HeapPage, Side};
+use hatf_view::page::{Collected, HeapPage, Section, Side};
 use hatf_view::report::Grouped;
 use hatf_view::verdict::{Facts, Summary};
 use metatf_cli::{OutputFile, open_trace};
@@ -54,14 +54,15 @@ impl Paged for Reports<'_> {
 }
 
 impl Reports<'_> {
-    /// Returns the content of the HTML report below its chart. The sentences are above the chart.
-    fn below(&self) -> Page {
-        let mut page = self.summary.report.page();
-        self.answers.iter().for_each(|(_, answer)| {
+    /// Returns the sections at the bottom of the HTML report.
+    fn below(&self) -> Vec<Section> {
+        let answers = self.answers.iter().map(|(name, answer)| {
+            let mut page = Page::default();
             answer.describe(&mut page);
             answer.describe_in_html(&mut page);
+            Section { name, title: Analysis::named(name).map_or(*name, |analysis| analysis.question), page }
         });
-        page
+        answers.chain([Section::report(self.summary.report.page())]).collect()
     }
 }
 

@@ -10,7 +10,7 @@ use hatf_lab::sites::{Counts, Measure};
 use hatf_trace::{Error, Result};
 use hatf_view::analysis::ReportBuilder;
 use hatf_view::calls::{GroupBy, Groups, Places};
-use hatf_view::page::{Collected, HeapPage, Side};
+use hatf_view::page::{Collected, HeapPage, Section, Side};
 use hatf_view::report::Grouped;
 use hatf_view::verdict::Facts;
 use metatf_cli::{Style, print_into, stderr};
@@ -163,7 +163,7 @@ fn show(options: &Run, trace: &Path, process: Option<String>, has_arenas: bool) 
     let page = trace.with_extension("html");
     let facts =
         Facts { report: &report, places: &places, groups: &groups, counts: &counts, timeline: recorded.timeline() };
-    let (sentences, below) = (facts.sentences(), &report.page());
+    let (sentences, below) = (facts.sentences(), &[Section::report(report.page())]);
     let sides = &[Side { recorded: &recorded, places: &places, groups: &groups }];
     let said = sentences.clone();
     let threads = source.threads();

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use base64::Engine as _;
-use hatf_trace::event::{Event, EventKind, EventSink as _};
+use hatf_trace::event::{Call, Event, EventKind, EventSink as _, Function};
 use hatf_trace::forms::TraceReader;
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::{EventSource as _, Item};
 use metatf_test::{Folder, skip};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::{compiled_cpp, hatf};
 use crate::shown::hostile_trace;
@@ -66,8 +66,13 @@ console.log(JSON.stringify({ ...all[0], after: all[1], changes }));
 
 /// Returns the sums that Node.js finds in a page, or `None` if there is no Node.js.
 fn sums(page: &str) -> Option<Value> {
+    node(SUMS, page)
+}
+
+/// Runs a program of Node.js with the page's own script and a page. Returns its output, or `None` if there is no Node.js.
+fn node(program: &str, page: &str) -> Option<Value> {
     let data = metatf_test::root().join("heap/hatf-view/src/page/assets/data.js");
-    let ran = Command::new("node").args(["-e", SUMS]).arg(data).arg(page).output();
+    let ran = Command::new("node").args(["-e", program]).arg(data).arg(page).output();
     let Ok(ran) = ran else {
         skip("no node on this machine");
         return None;
@@ -203,6 +208,141 @@ fn pages_of_other_traces() {
     assert_ne!(refused.status, 0);
 }
 
+/// Node.js program that prints the words of a page about 20 points in time and about ranges, and the options that print
+/// the same figures as tables.
+const WORDS: &str = r#"
+const { readFileSync } = require("fs"), { gunzipSync } = require("zlib");
+const [data, file] = process.argv.slice(1);
+const { readHeap, ownSums, inclusiveSums, liveByFunction, bytesText, blocksText, pointText, pointArgument, rangeSentences } = require(data);
+const page = readFileSync(file, "utf8");
+const unpacked = id => gunzipSync(Buffer.from(page.match(new RegExp(`<script id="${id}" type="text/plain">([^<]*)`))[1], "base64"));
+const heap = readHeap(JSON.parse(unpacked("words")), unpacked("numbers")), side = heap.sides[0], last = side.moments.length - 1;
+const rows = liveByFunction(heap, side), marked = side.moments.findIndex(moment => moment.kept);
+const moments = [marked, ...Array.from({ length: 19 }, (_, number) => Math.floor(last * (number + 1) / 20))].map(to => {
+  const { bytes, blocks } = inclusiveSums(heap, ownSums(side, { measure: "live", from: 0, to, peak: false, mark: null }));
+  return { at: pointArgument(side, to), point: pointText(side, to), text: `${bytesText(bytes[0])} in ${blocksText(blocks[0])}` };
+});
+const ranges = [[0, .3], [.1, .2], [.25, .7], [.5, .95], [.9, 1], [.6, .8]].map(ends => ends.map(part => Math.floor(last * part))).map(([from, to]) => {
+  const [start, end] = [pointArgument(side, from - 1), pointArgument(side, to)];
+  return { start, end, words: [pointText(side, from - 1), pointText(side, to)], sentences: rangeSentences(heap, side, rows, { from, to }) };
+});
+console.log(JSON.stringify({ moments, ranges, limit: side.words.limit }));
+"#;
+
+/// Writes the trace of a server with a growing cache, a slow leak, temporary memory and short-lived blocks. Five rounds at
+/// a time have the same time.
+fn server_trace(folder: &Folder) -> String {
+    let path = folder.path("server.mtf");
+    let mut file = hatf_trace::trace::create(path.as_ref()).unwrap();
+    let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
+    let about = json!({"command": ["./server", "--port", "80"], "program": "./server", "memory_limit": 64 << 20});
+    writer.user_metadata(about.as_object().unwrap()).unwrap();
+    let mut event = |time, kind, stack: &[u64]| {
+        writer.event(&Event { time, stack: stack.into(), ..Event::new(kind) }).unwrap();
+    };
+    event(0, EventKind::Source { path: b"/src/server.cpp" }, &[]);
+    for (frame, name) in (1..).zip(["main", "remember", "handle_login", "format_line", "<module>"]) {
+        event(0, EventKind::Symbol { frame, line: 10 * frame, name: name.as_bytes() }, &[]);
+    }
+    let address = |round, function| (8 * round + function) << 12;
+    for round in 0..10_000 {
+        let time = 300_001 * (1 + round / 5);
+        let mut malloc = |function, size| {
+            let call = Call { size, address: address(round, function), ..Call::new(Function::Malloc) };
+            event(time, EventKind::Call(call), &[function, 1]);
+        };
+        malloc(4, 64 + round % 8);
+        if round % 3 == 0 {
+            malloc(2, 101);
+        }
+        if round % 10 == 0 {
+            malloc(3, 200);
+        }
+        if (3_000..4_000).contains(&round) {
+            malloc(5, 1_000);
+        }
+        event(time, EventKind::Free { address: address(round, 4) }, &[]);
+        if (5_000..6_000).contains(&round) {
+            event(time, EventKind::Free { address: address(round - 2_000, 5) }, &[]);
+        }
+        if round == 7_001 {
+            event(time, EventKind::Mark { name: b"ready" }, &[]);
+        }
+    }
+    event(700_000_000, EventKind::Exit { status: 0 }, &[]);
+    writer.finish().unwrap();
+    hatf_trace::trace::written(file, path.as_ref()).unwrap();
+    path
+}
+
+/// The words about 20 points in time and six ranges are those of `hatf sites --at` and `--live-between`, whose points are
+/// those that the page prints.
+#[test]
+fn words_are_those_of_the_text() {
+    let folder = Folder::new();
+    let (trace, page) = (server_trace(&folder), folder.path("server.html"));
+    hatf(["report", &trace, "--html", &page]).exits(0);
+    let Some(found) = node(WORDS, &page) else { return };
+    let of = |value: &Value| value.as_str().unwrap().to_owned();
+    let moments = found["moments"].as_array().unwrap();
+    assert_eq!(moments.len(), 20);
+    for moment in moments {
+        let text = hatf(["sites", &trace, "--at", &of(&moment["at"])]).exits(0).text();
+        assert!(text.contains(&format!("LIVE AT THE CHOSEN TIME: {}\n", of(&moment["text"]))), "{moment}: {text}");
+    }
+    // Only the mark is between events with the same time.
+    let events = moments.iter().filter(|moment| of(&moment["point"]).starts_with("event "));
+    assert_eq!(events.count(), 1, "{found}");
+
+    // Live bytes at a point, the time of the point, and the live bytes of each function.
+    let at = |point: &str| -> (i64, u64, HashMap<String, i64>) {
+        if point.is_empty() {
+            return (0, 0, HashMap::new());
+        }
+        let json = hatf(["sites", &trace, "--at", point, "--format", "json"]).exits(0).out;
+        let json: Value = serde_json::from_slice(&json).unwrap();
+        let functions = json["groups"].as_array().unwrap().iter();
+        let functions = functions.map(|group| (of(&group["name"]), group["own"]["at"]["bytes"].as_i64().unwrap_or(0)));
+        let functions: HashMap<_, _> = functions.collect();
+        (functions.values().sum(), json["at"]["time"].as_u64().unwrap(), functions)
+    };
+    let (mut grew, mut shrank) = (0, 0);
+    for range in found["ranges"].as_array().unwrap() {
+        let (start, end) = (of(&range["start"]), of(&range["end"]));
+        let ((before, began, functions), (after, ended, functions_after)) = (at(&start), at(&end));
+        let (bytes, span) = (metatf_page::units::bytes, ended - began);
+        let by = |change: i64| {
+            let rate = change as f64 * 1e9 / span as f64;
+            format!("{} ({}/s)", bytes(change as u64), bytes(rate.round() as u64))
+        };
+        let change = |name: &String| functions_after.get(name).unwrap_or(&0) - functions.get(name).unwrap_or(&0);
+        let most = functions_after.keys().max_by_key(|name| change(name)).unwrap();
+        let line = ["main", "remember", "handle_login", "format_line", "<module>"].iter().position(|name| name == most);
+        let (verb, total) = if after > before { ("grew", after - before) } else { ("shrank", before - after) };
+        let (line, most_by) = (10 * (line.unwrap() + 1), by(change(most)));
+        let sentence = format!(
+            "From {} to {}, live memory {verb} by {}, from {} to {}; {most} at server.cpp:{line} grew the most, by {most_by}.",
+            of(&range["words"][0]),
+            of(&range["words"][1]),
+            by(total),
+            bytes(before as u64),
+            bytes(after as u64),
+        );
+        assert_eq!(of(&range["sentences"][0]), sentence);
+        let kept = hatf(["sites", &trace, "--live-between", &format!("{start}..{end}")]).exits(0).text();
+        let kept = kept.split_once("ALLOCATED IN THE RANGE, LIVE AT ITS END: ").unwrap().1.lines().next().unwrap();
+        assert_eq!(of(&range["sentences"][1]), format!("{kept} allocated in this range were live at its end."));
+        let limit = found["limit"].as_i64().unwrap();
+        let left = (limit - after) as f64 / (total as f64 / span as f64);
+        let left = metatf_page::units::nanoseconds(left.round() as u64);
+        let sentence = format!("At this rate, memory would reach the limit of 64.0 MiB after another {left}.");
+        let said = range["sentences"].get(2).map(of);
+        assert_eq!(said, (after > before).then_some(sentence));
+        *if after > before { &mut grew } else { &mut shrank } += 1;
+    }
+    assert!(grew >= 4 && shrank >= 1, "{grew} {shrank}");
+}
+
 /// Script for a reader's actions and the resulting content of the page. The function `act()` performs the actions.
 const ACTS: &str = r##"<script>
 const text = id => $(id).textContent, result = { errors: [] };
@@ -272,6 +412,27 @@ const OF_TWO: &str = r##"function act() {
   key("i"); look("inverted"); key("i");
   document.querySelector("#sentences li:nth-child(1) button").click(); look("sentence");
   result.labels = charts.map(chart => chart.getAttribute("aria-label"));
+}"##;
+
+/// A reader's actions on the page of the server.
+const OF_SERVER: &str = r##"function act() {
+  const questions = [...$("questions").children, ...$("other-questions").querySelectorAll("li")].map(item => item.textContent);
+  const legend = () => [...$("legend").children].map(item => item.textContent);
+  const styles = name => [...document.querySelectorAll("#legend span, #functions td:last-child")].filter(item => item.textContent.startsWith(name)).map(item => item.querySelector(".key")?.style.background);
+  const see = name => { look(name); Object.assign(result[name], { legend: legend(), range: text("range"), command: text("command"), axis: charts[0].getAttribute("aria-label"), back: $("back").hidden, zoom: $("zoom").disabled, title: text("code-title") }); };
+  const side = heap.sides[0], part = share => endOf(side, Math.floor(side.moments.length * share)) / axisEnd(side);
+  Object.assign(result, { questions, header: document.querySelector("header").innerText, sentences: text("sentences"), open: $("with-report").open });
+  see("start");
+  key("a"); see("whole"); key("z"); result.unzoomed = state.views.length;
+  result.colours = [...styles("remember"), ...boxes.filter(box => nameOf(picture.fn[box.node]) === "remember").map(() => colourOf(heap.words.functions.findIndex(([name]) => name === "remember")))];
+  drag(part(.75), part(.9)); see("range");
+  key("z"); see("zoomed");
+  drag(part(0), part(.5)); see("part");
+  key("x"); see("back");
+  drag(part(.2), part(.2)); see("moment");
+  const { from, to } = state.at[0];
+  charts[0].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", shiftKey: true, bubbles: true })); see("extended");
+  key("p"); document.querySelector('[data-measure=change]').click(); see("change");
 }"##;
 
 /// Returns the script that performs these actions.
@@ -356,6 +517,75 @@ fn what_is_clicked_changes_what_it_should() {
     assert!(of("pinned", "about").contains("live pinned") && of("kept", "measure") == "kept", "{found}");
 }
 
+/// The legend follows the selection and colors are consistent, the axis zooms, the command prints the selection, and all
+/// questions of README are listed.
+#[test]
+fn the_selection_determines_the_legend_and_the_command() {
+    let folder = Folder::new();
+    let (trace, page) = (server_trace(&folder), folder.path("server.html"));
+    hatf(["report", &trace, "--html", &page]).exits(0);
+    let Some(found) = shown(&page, &acts(OF_SERVER)) else { return };
+    assert_eq!((&found["errors"], &found["failed"]), (&Value::Array(Vec::new()), &Value::from("")), "{found}");
+    let of = |name: &str, what: &str| found[name][what].as_str().unwrap().to_owned();
+    let header = found["header"].as_str().unwrap();
+    for part in
+        ["./server --port 80", "Exited with status 0 after 700 ms.", "1.21 MiB in 3,169 blocks, 300 ms after the start"]
+    {
+        assert!(header.contains(part), "{part}: {found}");
+    }
+    assert!(!found["sentences"].as_str().unwrap().contains("Exited"), "{found}");
+    assert_eq!(found["open"], false, "{found}");
+    let readme = std::fs::read_to_string(metatf_test::root().join("README.md")).unwrap();
+    let (_, table) = readme.split_once("<!-- analyses -->").unwrap();
+    let questions: Vec<_> =
+        table.lines().skip(3).map_while(|line| line.strip_prefix("| ")?.split(" | ").next()).collect();
+    assert!(questions.len() >= 6, "{questions:?}");
+    let listed: Vec<_> = found["questions"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    for question in questions {
+        let line =
+            listed.iter().find(|text| text.starts_with(question)).unwrap_or_else(|| panic!("{question}: {found}"));
+        assert!(*line == question || line.contains("hatf report ") && line.contains(" --with "), "{line}");
+    }
+
+    let legend = |name: &str| found[name]["legend"].to_string();
+    assert!(legend("whole").contains("<module> of server.cpp") && legend("whole").contains("remember"), "{found}");
+    assert!(!legend("range").contains("<module>") && legend("range").contains("other functions"), "{found}");
+    let colours = found["colours"].as_array().unwrap();
+    assert!(colours.len() >= 3, "{found}");
+    // The browser prints `#rrggbb` as `rgb(r, g, b)` in styles.
+    assert_eq!((&colours[0], &colours[2]), (&colours[1], &Value::from("#e69f00")), "{found}");
+    assert_eq!(colours[0], "rgb(230, 159, 0)", "{found}");
+
+    assert_eq!((&found["unzoomed"], &found["whole"]["zoom"]), (&0.into(), &true.into()), "{found}");
+    assert_eq!(
+        (&found["range"]["back"], &found["zoomed"]["back"], &found["back"]["back"]),
+        (&true.into(), &false.into(), &true.into())
+    );
+    assert!(
+        of("zoomed", "axis").starts_with("live bytes over 450 ms to 540 ms: at most 472 KiB; ")
+            && of("back", "axis").starts_with("live bytes over 700 ms"),
+        "{found}"
+    );
+    // The same part of the chart is a smaller part of the trace.
+    assert!(of("part", "chosen") != of("range", "chosen") && of("part", "range").starts_with("From 4"), "{found}");
+
+    // The printed commands print the amount on the page.
+    for name in ["start", "whole", "range", "part", "moment", "extended"] {
+        let command = of(name, "command");
+        let arguments: Vec<_> = command.split(' ').skip(1).collect();
+        let about = of(name, "about");
+        let amount = about.split(':').next().unwrap();
+        let text = hatf(arguments).exits(0).text();
+        assert!(text.lines().any(|line| line.ends_with(&format!(": {amount}"))), "{name}: {command}: {amount}: {text}");
+    }
+    assert!(of("range", "command").contains(" --live-between 4") && of("start", "command").ends_with(" --by peak"));
+    assert!(of("moment", "command").contains(" --at ") && of("moment", "range").is_empty(), "{found}");
+    assert!(
+        of("extended", "range").contains("live memory ") && of("extended", "title").starts_with("Which code"),
+        "{found}"
+    );
+}
+
 /// Returns the scripts of a page that a browser runs.
 fn scripts(page: &str) -> impl Iterator<Item = &str> {
     page.split("<script>").skip(1).filter_map(|rest| Some(rest.split_once("</script>")?.0))
@@ -410,7 +640,15 @@ fn a_program_is_run_and_shown() {
         .says("shop::add at ")
         .says("NEXT")
         .says(&format!("hatf sites {trace}"));
-    assert!(std::fs::read_to_string(&page).unwrap().contains("<script id=\"numbers\""));
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("<script id=\"numbers\""));
+    // The header states the program, its end and its peaks.
+    let header = html.split_once("<header>").unwrap().1.split_once("</header>").unwrap().0;
+    for part in
+        [&format!("<h1>{}</h1>", program.display()), "<td>Exited with status 0 after ", "<td>Peak of live memory</td>"]
+    {
+        assert!(header.contains(part), "{part}: {header}");
+    }
     // If a shell only starts the program, the screen describes the process with the higher peak, and says so. The
     // status is the shell's.
     let script = format!("{}; exit 3", program.display());

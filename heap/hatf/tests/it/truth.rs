@@ -174,7 +174,7 @@ fn the_first_sentences_are_true() {
 /// The number of programs that run at once.
 const WORKERS: usize = 3;
 
-/// The script of the HTML report prints bytes and shares like the text report.
+/// The script of the HTML report prints bytes, shares and times like the text report.
 #[test]
 fn the_page_rounds_like_the_text() {
     let data = metatf_test::root().join("heap/hatf-view/src/page/assets/data.js");
@@ -184,15 +184,16 @@ fn the_page_rounds_like_the_text() {
         values.extend([value, value + 1, value - 1]);
         value = value * 3 / 2 + 1;
     }
-    let script = "const { bytesText, partText } = require(process.argv[1]); \
+    let script = "const { bytesText, partText, nanosecondsText } = require(process.argv[1]); \
                   const all = JSON.parse(process.argv[2]); \
-                  console.log(JSON.stringify(all.map(value => [bytesText(value), partText(value, 2 ** 50)])));";
+                  console.log(JSON.stringify(all.map(value => [bytesText(value), partText(value, 2 ** 50), nanosecondsText(value)])));";
     let ran = Command::new("node").args(["-e", script]).arg(data).arg(serde_json::to_string(&values).unwrap()).output();
     let Ok(ran) = ran else { return skip("no node on this machine") };
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    let found: Vec<[String; 2]> = serde_json::from_slice(&ran.stdout).unwrap();
+    let found: Vec<[String; 3]> = serde_json::from_slice(&ran.stdout).unwrap();
     for (value, found) in values.iter().zip(found) {
-        let expected = [metatf_page::units::bytes(*value), metatf_page::units::percent(*value, 1 << 50)];
+        let (bytes, time) = (metatf_page::units::bytes(*value), metatf_page::units::nanoseconds(*value));
+        let expected = [bytes, metatf_page::units::percent(*value, 1 << 50), time];
         assert_eq!(found, expected, "{value}");
     }
 }

@@ -4,15 +4,21 @@
 // Blocks that were never freed end after every point in time.
 const NEVER = 65535;
 
-// Formats bytes like `units::bytes` in the crate metatf-page, so that the page prints the numbers of the text report.
-function bytesText(bytes) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-  let unit = 0, size = Math.round(Math.abs(bytes)) * 100;
-  while (size >= 102400 && unit + 1 < units.length) [size, unit] = [Math.floor((size + 512) / 1024), unit + 1];
+const counted = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
+// Formats bytes and times like the module `units` in the crate metatf-page, so that the page prints the numbers of the text report.
+const bytesText = bytes => scaled(bytes, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
+const nanosecondsText = time => scaled(time, 1000, ["ns", "us", "ms", "s", "ks", "Ms", "Gs"]);
+
+function scaled(value, base, units) {
+  let unit = 0, size = Math.round(Math.abs(value)) * 100;
+  while (size >= base * 100 && unit + 1 < units.length) [size, unit] = [Math.floor((size + base / 2) / base), unit + 1];
   const whole = Math.floor(size / 100), rest = size % 100;
   const digits = unit === 0 || whole >= 100 ? "" : whole < 10 ? `.${String(rest).padStart(2, "0")}` : `.${Math.floor(rest / 10)}`;
-  return `${bytes < 0 ? "-" : ""}${whole}${digits} ${units[unit]}`;
+  return `${value < 0 ? "-" : ""}${whole}${digits} ${units[unit]}`;
 }
+
+const blocksText = blocks => blocks === 1 ? "1 block" : `${counted.format(blocks)} blocks`;
 
 // Formats a share like `units::percent` in the crate metatf-page.
 function partText(part, all) {
@@ -39,7 +45,8 @@ function readHeap(words, bytes) {
     return Array.from({ length: number() }, () => {
       tick += number();
       time += number();
-      return { tick, time, highest: number(), kept: number() === 1 };
+      const highest = number(), flags = number();
+      return { tick, time, highest, kept: (flags & 1) > 0, exact: (flags & 2) > 0 };
     });
   };
   const sides = words.sides.map(words => ({ words, moments: moments() }));
@@ -194,6 +201,64 @@ function liveByFunction(heap, side) {
   return rows;
 }
 
+// Formats a time without rounding it, so that `--at` finds the same event.
+function exactText(time) {
+  const [unit, digits] = [["s", 9], ["ms", 6], ["us", 3]].find(([, digits]) => time >= 10 ** digits) ?? ["ns", 0];
+  const whole = Math.floor(time / 10 ** digits), rest = String(time % 10 ** digits).padStart(digits, "0").replace(/0+$/, "");
+  return `${whole}${digits > 0 && rest ? `.${rest}` : ""} ${unit}`;
+}
+
+// Returns the end of a point in time as text. If the next event has the same time, the text is the number of the event.
+function pointText(side, moment) {
+  if (moment < 0) return "the start";
+  const { tick, time, exact } = side.moments[moment];
+  return side.words.duration && exact ? exactText(time) : `event ${counted.format(tick)}`;
+}
+
+// Returns the same point as an argument for `--at` or as a part of `--live-between`.
+const pointArgument = (side, moment) => moment < 0 ? "" : pointText(side, moment).replace(/^event |[ ,]/g, "");
+
+// Returns a word for the shell.
+const quoted = word => /^[\w./:@%+,=][\w./:@%+,=-]*$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+
+// Returns a function with its file and line as in the sentences of the text report.
+function longName(heap, fn) {
+  const [name, place, module] = heap.words.functions[fn] ?? [heap.words.others, "", ""];
+  if (!place) return module && !name.startsWith(module) ? `${name} in ${module}` : name;
+  const file = place.split("/").at(-1).split(",")[0];
+  return name === place ? file : `${name} at ${file}`;
+}
+
+// Describes how live memory changed from the start of a range to its end, and which function grew the most. `rows` are the live bytes by function.
+function rangeSentences(heap, side, rows, { from, to }) {
+  const { words, moments } = side, at = (row, moment) => moment < 0 ? 0 : row[moment], total = moment => rows.reduce((sum, row) => sum + at(row, moment), 0);
+  const start = from > 0 ? moments[from - 1] : { tick: 0, time: 0 }, [before, after] = [total(from - 1), total(to)];
+  const [span, unit, per] = words.duration ? [moments[to].time - start.time, 1e9, "/s"] : [moments[to].tick - start.tick, 1000, " per 1,000 events"];
+  const by = bytes => `${bytesText(bytes)}${span > 0 ? ` (${bytesText(bytes * unit / span)}${per})` : ""}`;
+  const changes = rows.map(row => at(row, to) - at(row, from - 1)), none = heap.words.functions.length;
+  // Smaller stacks are several functions.
+  const most = changes.reduce((most, change, fn) => change > (changes[most] ?? 0) && (fn < none || none === 0) ? fn : most, -1);
+  const change = after - before, range = `From ${pointText(side, from - 1)} to ${pointText(side, to)}`;
+  const grew = most < 0 ? "no function grew" : `${longName(heap, most)} grew the most, by ${by(changes[most])}`;
+  const kept = ownSums(side, { measure: "kept", from, to }), sum = values => values.reduce((sum, value) => sum + value, 0);
+  const texts = [
+    change === 0
+      ? `${range}, live memory stayed at ${bytesText(after)}`
+      : `${range}, live memory ${change > 0 ? "grew" : "shrank"} by ${by(Math.abs(change))}, from ${bytesText(before)} to ${bytesText(after)}`,
+    `${bytesText(sum(kept.bytes))} in ${blocksText(sum(kept.blocks))} allocated in this range were live at its end.`,
+  ];
+  if (none > 0) texts[0] += `; ${grew}`;
+  texts[0] += ".";
+  if (words.limit > 0 && change > 0 && words.duration && span > 0) texts.push(limitSentence(side, moments[to].time, after, change / span));
+  return texts.filter(Boolean);
+}
+
+// States when the memory limit would be reached if memory continues to grow by `rate` bytes per nanosecond. Resident memory counts if it was recorded.
+function limitSentence({ words }, time, live, rate) {
+  const used = words.series[0]?.points.find(([end]) => end >= time)?.[1] ?? words.series[0]?.points.at(-1)?.[1] ?? live, left = words.limit - used;
+  return left > 0 ? `At this rate, memory would reach the limit of ${bytesText(words.limit)} after another ${nanosecondsText(left / rate)}.` : "";
+}
+
 // Builds the tree for the call chart: nodes with a caller, a function, a width and a value that may be negative.
 // Callers are above each allocating function or, if inverted, below it.
 function calls(heap, own, inverted) {
@@ -239,4 +304,4 @@ function tree(parent, fn, width, value) {
   return { parent, fn, width, value, callees };
 }
 
-if (typeof module === "object") module.exports = { NEVER, readHeap, ownSums, difference, inclusiveSums, functionSums, liveByFunction, calls, bytesText, partText };
+if (typeof module === "object") module.exports = { NEVER, readHeap, ownSums, difference, inclusiveSums, functionSums, liveByFunction, calls, bytesText, partText, nanosecondsText, blocksText, pointText, pointArgument, rangeSentences };

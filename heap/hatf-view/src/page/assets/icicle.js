@@ -1,27 +1,19 @@
 "use strict";
 // The call chart.
 
-// Returns a color derived from a function's module and the start of its name, so that related functions look alike.
-function hue(fn) {
-  const text = fn < 0 ? "" : heap.words.functions[fn][2] + heap.words.functions[fn][0].split(/::|\(|</)[0];
-  let hash = 7;
-  for (const letter of text) hash = (hash * 31 + letter.codePointAt(0)) % 9973;
-  return hash % 360;
-}
-
 function matches(fn) {
   const find = state.find.toLowerCase();
   return find !== "" && heap.words.functions[fn]?.some(text => text.toLowerCase().includes(find)) === true;
 }
 
-function boxColour(node, dark, more, less) {
-  const value = picture.value[node];
-  if (state.find && !matches(picture.fn[node])) return dark ? "#2b2e33" : "#ececec";
-  if (isChange()) {
-    const strength = Math.min(1, .25 + .75 * Math.abs(value) / (picture.width[node] || 1));
-    return `rgba(${value < 0 ? less : more},${strength})`;
-  }
-  return `hsl(${hue(picture.fn[node])} ${dark ? "35% 32%" : "60% 82%"})`;
+// Returns a pattern of lines, which marks a decrease.
+function hatching(context, ink) {
+  const tile = document.createElement("canvas");
+  [tile.width, tile.height] = [6, 6];
+  const drawn = tile.getContext("2d");
+  drawn.strokeStyle = ink;
+  drawn.beginPath(), drawn.moveTo(-1, 7), drawn.lineTo(7, -1), drawn.stroke();
+  return context.createPattern(tile, "repeat");
 }
 
 // Draws the visible rows and stores the position of each box.
@@ -48,16 +40,22 @@ function drawIcicle() {
   $("height").style.height = `${height - visible}px`;
   const { context } = surface(canvas, visible);
   canvas.style.height = `${visible}px`;
-  const dark = matchMedia("(prefers-color-scheme:dark)").matches, scrolled = frame.scrollTop;
-  const [ink, line, more, less] = ["--ink", "--line", "--more", "--less"].map(colour);
+  const scrolled = frame.scrollTop, [ink, line, faint] = ["--ink", "--line", "--faint"].map(colour), lines = hatching(context, faint);
   let found = 0;
   for (const box of boxes) {
     const y = box.row * ROW - scrolled;
     if (y < -ROW || y > visible) continue;
-    context.fillStyle = box.node === 0 ? line : boxColour(box.node, dark, more, less);
-    context.fillRect(box.x, y, Math.max(.5, box.width - 1), ROW - 1);
+    const isDim = state.find !== "" && box.node > 0 && !matches(picture.fn[box.node]), own = box.node > 0 && !isDim && colourOf(picture.fn[box.node]);
+    const fill = style => {
+      context.fillStyle = style;
+      context.fillRect(box.x, y, Math.max(.5, box.width - 1), ROW - 1);
+    };
+    context.globalAlpha = isDim ? .5 : 1;
+    fill(own || line);
+    if (picture.value[box.node] < 0) fill(lines);
+    context.globalAlpha = 1;
     if (box.width < 24) continue;
-    context.fillStyle = ink;
+    context.fillStyle = own ? "#111" : isDim ? faint : ink;
     const text = box.node === 0 ? `all: ${valueText(picture.value[0])}` : nameOf(picture.fn[box.node]);
     context.fillText(fitting(context, text, box.width - 8), box.x + 4, y + 13);
   }
@@ -87,7 +85,7 @@ function boxAt(event) {
 function point(event) {
   const box = boxAt(event);
   if (!box) return;
-  const [name, place, module] = box.node === 0 ? ["all", "", ""] : heap.words.functions[picture.fn[box.node]] ?? [heap.words.others, "", ""];
+  const [, place, module] = heap.words.functions[picture.fn[box.node]] ?? ["", "", ""], name = box.node === 0 ? "all" : nameOf(picture.fn[box.node]);
   const where = [place, module].filter(Boolean).join(", ");
   $("pointed").textContent = `${name}${where ? ` (${where})` : ""}: ${valueText(picture.value[box.node])}, ${partText(picture.width[box.node], picture.width[0])}`;
 }

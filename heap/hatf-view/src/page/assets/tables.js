@@ -12,7 +12,7 @@ function fillTable({ itself, total }, sides, inclusive) {
   const size = values => row => Math.abs(values[row]), first = sides[0].itself[unit], last = sides.at(-1).itself[unit];
   const rank = { itself: size(itself[unit]), total: size(total[unit]), blocks: size(itself.blocks), before: size(first), after: size(last) };
   const rows = Array.from(total.bytes, (_, row) => row).filter(row => total[unit][row] !== 0 && (!state.find || matches(row)));
-  if (state.sort === "name") rows.sort((a, b) => nameOf(a === none ? -1 : a).localeCompare(nameOf(b === none ? -1 : b)));
+  if (state.sort === "name") rows.sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
   else rows.sort((a, b) => rank[state.sort](b) - rank[state.sort](a) || rank.total(b) - rank.total(a));
   const cell = (text, right) => {
     const cell = document.createElement("td");
@@ -21,7 +21,7 @@ function fillTable({ itself, total }, sides, inclusive) {
     return cell;
   };
   const body = rows.slice(0, ROWS).map((row, number) => {
-    const line = document.createElement("tr"), [name, place, module] = row === none ? [heap.words.others, "", ""] : heap.words.functions[row];
+    const line = document.createElement("tr"), [name, place, module] = row === none ? [heap.words.others, "", ""] : heap.words.functions[row], own = colourOf(row);
     const texts = two()
       ? [valueText(itself[unit][row]), amountText(first[row]), amountText(last[row]), valueText(total[unit][row])]
       : [valueText(itself[unit][row]), partText(rank.itself(row), sum), valueText(total[unit][row]), partText(rank.total(row), sum)];
@@ -29,9 +29,10 @@ function fillTable({ itself, total }, sides, inclusive) {
     if (number < CURVES) line.children[5].append(curve(row));
     const button = document.createElement("button"), where = document.createElement("small");
     button.className = "link";
-    button.textContent = name;
+    button.textContent = nameOf(row);
     button.onclick = () => find(state.find === name ? "" : name);
     where.textContent = place || module;
+    if (own) line.children[6].append(keyOf(own));
     line.children[6].append(button, where);
     return line;
   });
@@ -101,28 +102,37 @@ function heat(table, corner, columns, rows, value, press) {
   table.replaceChildren(head, ...body);
 }
 
-// Returns all keys in ascending order, with their texts. Blocks that are never freed come last.
-function keys(known, text) {
-  const finite = known.filter(key => key < NEVER_FREED), least = finite.reduce((a, b) => Math.min(a, b), NEVER_FREED), most = finite.reduce((a, b) => Math.max(a, b), 0);
-  const all = Array.from({ length: Math.max(0, most - least + 1) }, (_, number) => least + number);
-  if (finite.length < known.length) all.push(NEVER_FREED);
-  return all.map(key => ({ key, text: text(key) }));
-}
+// Returns the keys in ascending order, with their texts. Blocks that are never freed come last.
+const keys = (known, text) => known.sort((a, b) => a - b).map(key => ({ key, text: text(key) }));
 
 // As in hatf-lab/src/lifetimes.rs.
 const NEVER_FREED = 21;
-const times = (side, power, none) => power === 0 ? none : `< ${timeText(side, 10 ** power)}`;
+const withoutZeros = text => text.replace(/\.0+(?= )/, "");
+const sumOf = (values, is = () => true) => values.reduce((sum, value, cell) => is(cell) ? sum + value : sum, 0);
+const times = (side, power, none) => power === 0 ? none : `< ${withoutZeros(timeText(side, 10 ** power))}`;
 // Rows and columns of tables with selectable cells.
 const GRIDS = {
   lifetimes: {
     title: () => "Blocks by size and lifetime", corner: "size, lifetime", about: "of this size and lifetime, in the whole trace",
-    row: size => `< ${bytesText(2 ** (2 * size + 1))}`,
+    row: size => `< ${withoutZeros(bytesText(2 ** (2 * size + 1)))}`,
     column: (life, side) => life === NEVER_FREED ? "never freed" : times(side, life, "immediately"),
+    conclusion({ blocks, column }) {
+      const all = sumOf(blocks), [short, never] = [life => life <= 6, life => life === NEVER_FREED].map(is => sumOf(blocks, cell => is(column[cell])));
+      return `${partText(short, all)} of the blocks were freed within 1 ms, and ${partText(never, all)} were never freed`;
+    },
   },
   pages: {
     title: name => `Bytes wasted on 4 KiB pages, by fill and age of the page: ${name}`, corner: "live, age", about: "wasted on these 4 KiB pages, by the blocks that keep them",
     row: full => full === 0 ? "pinned" : `up to ${10 * full}%`,
     column: (age, side) => times(side, age, "new"),
+    conclusion({ bytes, blocks, row }, number) {
+      const isPinned = cell => row[cell] === 0, [wasted, pinned] = [sumOf(bytes), sumOf(bytes, isPinned)];
+      if (pinned === 0) return `${bytesText(wasted)} are wasted, but not on pinned pages`;
+      const own = ownSums(heap.sides[0], { measure: "grid", grid: number, row: 0, column: null, from: 0, to: 0 }), { itself } = functionSums(heap, own, inclusiveSums(heap, own));
+      const most = itself.bytes.reduce((most, bytes, fn) => bytes > itself.bytes[most] ? fn : most, 0);
+      const by = heap.words.functions[most] ? `${longName(heap, most)} keeps ${bytesText(itself.bytes[most])} of that with ${blocksText(itself.blocks[most])}` : `${blocksText(sumOf(blocks, isPinned))} keep that`;
+      return `${bytesText(pinned)} of the ${bytesText(wasted)} wasted are on pinned pages; ${by}`;
+    },
   },
 };
 
@@ -133,14 +143,18 @@ function addGrids() {
   for (const [grid, number] of commonGrids()) {
     const section = document.createElement("section"), title = document.createElement("h2"), scroll = document.createElement("div"), table = document.createElement("table");
     title.id = `grid-${number}`;
-    title.textContent = GRIDS[grid.kind].title(grid.name);
+    const about = GRIDS[grid.kind].title(grid.name), conclusion = two() || grid.node.length === 0 ? "" : GRIDS[grid.kind].conclusion(grid, number);
+    title.textContent = conclusion || about;
     section.setAttribute("aria-labelledby", title.id);
     scroll.className = "scroll";
     table.dataset.grid = number;
     scroll.append(table);
-    section.append(title, scroll);
+    section.append(title);
+    if (conclusion) section.append(Object.assign(document.createElement("p"), { className: "about", textContent: about }));
+    section.append(scroll);
     $("grids").append(section);
   }
+  $("about-grids").hidden = commonGrids().length === 0;
   fillGrids();
 }
 
@@ -151,10 +165,10 @@ function fillGrids() {
       const grid = side.grids[number], sign = two() && place === 0 ? -1 : 1;
       for (let cell = 0; cell < grid.node.length; cell++) {
         const [row, column] = [grid.row[cell], grid.column[cell]], key = row * 256 + column, sum = all.get(key) ?? { bytes: 0, blocks: 0 };
-        known.row.add(row), known.column.add(column);
         all.set(key, { bytes: sum.bytes + sign * grid.bytes[cell], blocks: sum.blocks + sign * grid.blocks[cell] });
       }
     });
+    for (const [key] of [...all].filter(([, sum]) => sum.bytes !== 0 || sum.blocks !== 0)) known.row.add(Math.floor(key / 256)), known.column.add(key % 256);
     const most = [...all.values()].reduce((most, sum) => Math.max(most, Math.abs(sum[state.unit])), 1), { row, column, corner } = GRIDS[kind];
     const value = (row, column) => {
       const sum = all.get(row * 256 + column);
@@ -188,8 +202,10 @@ function fillThreads() {
   // Threads of two runs have different numbers; the report below compares them by order.
   if (two() || ids.length < 2) return;
   const sums = new Map(threads.map(([by, to, blocks, bytes]) => [`${by} ${to}`, { blocks, bytes }])), most = threads.reduce((most, row) => Math.max(most, row[3]), 1);
-  const all = ids.map(id => ({ key: id, text: id > 2 ** 53 ? "others" : names[id] ? `${id} ${names[id]}` : `thread ${id}` }));
-  heat($("threads").querySelector("table"), "allocated by, freed by", all, all, (by, to) => {
+  const named = number => ids.filter(id => threads.some(row => row[number] === id)).map(id => ({ key: id, text: id > 2 ** 53 ? "others" : names[id] ? `${id} ${names[id]}` : `thread ${id}` }));
+  const freed = sumOf(threads.map(row => row[3])), by_others = sumOf(threads.filter(row => row[0] !== row[1]).map(row => row[3]));
+  if (ids.every(id => id < 2 ** 53)) $("threads-title").textContent = `${partText(by_others, freed)} of the freed bytes were freed by another thread than the one that allocated them`;
+  heat($("threads").querySelector("table"), "allocated by, freed by", named(1), named(0), (by, to) => {
     const sum = sums.get(`${by} ${to}`);
     return sum && { text: bytesText(sum.bytes), title: `${bytesText(sum.bytes)} in ${counted.format(sum.blocks)} blocks`, share: sum.bytes / most };
   });

@@ -2,8 +2,9 @@
 // The selection is in `state`; `show` redraws everything that depends on it, using chart.js, icicle.js and tables.js.
 
 const $ = id => document.getElementById(id);
-const ROW = 18, TOP = 5, ROWS = 100, CURVES = 20;
-const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00"];
+const ROW = 18, TOP = 8, LITTLE = 200, ROWS = 100, CURVES = 20;
+// Colors of the largest functions, all light enough for dark text.
+const PALETTE = ["#56b4e9", "#e69f00", "#35b98c", "#dd8fbb", "#ea7f4b", "#d3c52c", "#9a9fe0", "#5fc6c9"];
 const NAMES = {
   live: ["Live", "live at the end of the range"],
   kept: ["Kept", "allocated in the range, and still live at its end"],
@@ -19,18 +20,11 @@ const NAMES = {
 // Measures that are not in the payload are known if this one is.
 const KNOWN_BY = { live: "peak", kept: "peak", change: "peak" };
 
-// `at` is the selected range of each trace. With two traces, all amounts shown are those of the second minus those of the first.
-const state = { measure: "live", at: [], grid: 0, row: null, column: null, mark: null, unit: "bytes", inverted: false, find: "", root: 0, sort: "itself" };
+// `at` is the selected range of each trace, and `views` are the parts of the axis shown after each zoom. With two traces, all amounts shown are those of the second minus those of the first.
+const state = { measure: "live", at: [], views: [], grid: 0, row: null, column: null, mark: null, unit: "bytes", inverted: false, find: "", root: 0, sort: "itself" };
 let heap, live, picture, charts = [], boxes = [];
 
-const counted = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-
-function timeText(side, time) {
-  if (!side.words.duration) return `event ${counted.format(time)}`;
-  const units = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
-  const [unit, size] = units.findLast(([, size]) => time >= size) ?? units[0];
-  return `${Number((time / size).toPrecision(4))} ${unit}`;
-}
+const timeText = (side, time) => side.words.duration ? nanosecondsText(time) : `event ${counted.format(time)}`;
 
 const two = () => heap.sides.length > 1;
 // Whether the amounts shown have a sign.
@@ -39,7 +33,13 @@ const amountText = value => state.unit === "bytes" ? bytesText(value) : counted.
 const signed = (value, text) => isChange() && value > 0 ? `+${text}` : text;
 const valueText = value => signed(value, amountText(value));
 const countText = blocks => signed(blocks, counted.format(blocks));
-const nameOf = fn => fn < 0 ? heap.words.others : heap.words.functions[fn][0];
+// Returns the name of a function. Names such as `<module>` occur in many files, so the file is added.
+function nameOf(fn) {
+  const [name, place] = heap.words.functions[fn] ?? [heap.words.others, ""];
+  return place && /^<\w+>$/.test(name) ? `${name} of ${place.split("/").at(-1).replace(/:[\d,]+$/, "")}` : name;
+}
+// Returns the color of a function, which is the same everywhere, or null if the function only calls others.
+const colourOf = fn => live.colours.get(fn < 0 ? heap.words.functions.length : fn) ?? null;
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Returns the end of a point in time on the axis. Two traces with times share an axis.
@@ -61,8 +61,11 @@ function choose(change) {
 
 // Sets the range of each trace.
 function chooseAt(at, change = {}) {
-  choose({ at: heap.sides.map((side, number) => ({ peak: false, ...at(side, number) })), ...change });
+  choose({ at: heap.sides.map((side, number) => ({ peak: false, range: false, ...at(side, number) })), ...change });
 }
+
+// Returns whether a range is selected in a trace, rather than a point in time or the whole trace.
+const isRange = number => state.at[number].range || state.at[number].from > 0;
 
 const whole = side => ({ from: 0, to: lastOf(side) });
 const unlessKept = () => ["kept", "grid"].includes(state.measure) ? "live" : state.measure;
@@ -81,16 +84,25 @@ function peakTick({ moments }) {
   return most.tick;
 }
 
-// Sets the range of one trace.
-function chooseOf(number, from, to, measure) {
-  chooseAt((_, other) => other === number ? { from, to } : state.at[other], { measure });
+// Sets the range of one trace, or a point in time.
+function chooseOf(number, from, to, measure, range = false) {
+  chooseAt((_, other) => other === number ? { from, to, range } : state.at[other], { measure });
 }
 
 function range(number, from, to) {
-  chooseOf(number, Math.min(from, to), Math.max(from, to), ["live", "grid"].includes(state.measure) ? "kept" : state.measure);
+  chooseOf(number, Math.min(from, to), Math.max(from, to), ["live", "grid"].includes(state.measure) ? "kept" : state.measure, true);
+}
+
+// Enlarges the selected ranges. Traces that share an axis show the same part of it.
+function zoom() {
+  const ranges = heap.sides.map((side, number) => isRange(number) ? { start: endOf(side, state.at[number].from - 1), end: endOf(side, state.at[number].to) } : null), known = ranges.filter(Boolean);
+  const shared = heap.sides.every(side => side.words.duration) ? { start: Math.min(...known.map(({ start }) => start)), end: Math.max(...known.map(({ end }) => end)) } : null;
+  const view = ranges.map((range, number) => shared ?? range ?? viewOf(number));
+  if (known.length > 0 && view.every(({ start, end }) => end > start)) choose({ views: [...state.views, view] });
 }
 
 function show() {
+  fillLegend();
   const owns = heap.sides.map((side, number) => ownSums(side, { ...state, ...state.at[number] }));
   const inclusives = owns.map(own => inclusiveSums(heap, own));
   const own = two() ? difference(...owns) : owns[0], inclusive = two() ? difference(...inclusives) : inclusives[0];
@@ -100,22 +112,58 @@ function show() {
   drawIcicle();
   const sides = owns.map((own, number) => functionSums(heap, own, inclusives[number]));
   fillTable(two() ? { itself: difference(...sides.map(side => side.itself)), total: difference(...sides.map(side => side.total)) } : sides[0], sides, inclusive);
-  fillText(inclusive, inclusives);
+  fillText(inclusive, inclusives, sides[0]);
 }
 
 // Describes the selection in a trace.
 function rangeText(number) {
   const side = heap.sides[number], { from, to, peak } = state.at[number];
-  const start = timeText(side, endOf(side, from - 1)), end = timeText(side, endOf(side, to));
+  const end = pointText(side, to);
   if (peak) return `the peak, at ${side.words.duration ? timeText(side, side.words.peak_time) : end}`;
-  return from > 0 ? `${start} to ${end}` : to === lastOf(side) ? "the whole trace" : `up to ${end}`;
+  return isRange(number) ? `${pointText(side, from - 1)} to ${end}` : to === lastOf(side) ? "the whole trace" : `up to ${end}`;
 }
 
-function fillText(inclusive, inclusives) {
+// Returns the command that prints the selection as a table, or nothing if there is none.
+function commandText() {
+  const side = heap.sides[0], { from, to, peak } = state.at[0], trace = quoted(side.words.name), { measure } = state;
+  const by = two() || side.words.name === "-" || (measure === "grid" && !isPinned()) ? ""
+    : measure === "grid" ? "--at worst"
+    : ["temporary", "short", "copied", "slack"].includes(measure) ? `--by ${measure}`
+    : isRange(0) ? `--live-between ${pointArgument(side, from - 1)}..${pointArgument(side, to)}`
+    : peak ? "--by peak"
+    : to === lastOf(side) ? `--by ${measure === "allocated" ? measure : "leaked"}`
+    : measure === "live" ? `--at ${pointArgument(side, to)}` : "";
+  return by && `hatf ${measure === "grid" ? "fragmentation" : "sites"} ${trace} ${by}`;
+}
+
+function copy() {
+  const failed = () => getSelection().selectAllChildren($("command"));
+  const copied = navigator.clipboard?.writeText($("command").textContent) ?? Promise.reject();
+  copied.then(() => $("copied").textContent = "copied", failed);
+}
+
+// Describes the selected ranges, and shows the command for the selection.
+function fillRange() {
+  const texts = heap.sides.flatMap((side, number) => {
+    const sentences = isRange(number) && !side.words.sizes_only ? rangeSentences(heap, side, live.sides[number].rows, state.at[number]) : [];
+    return two() && sentences.length > 0 ? [number ? "After:" : "Before:", ...sentences] : sentences;
+  });
+  $("range").textContent = texts.join(" ");
+  $("command").textContent = commandText();
+  $("repeat").hidden = $("command").textContent === "";
+  $("copied").textContent = "";
+  $("zoom").disabled = !heap.sides.some((_, number) => isRange(number));
+  $("back").hidden = state.views.length === 0;
+}
+
+function fillText(inclusive, inclusives, { itself }) {
+  fillRange();
   const texts = heap.sides.map((_, number) => rangeText(number)), same = texts.every(text => text === texts[0]);
   $("chosen").textContent = same ? texts[0] : `before: ${texts[0]}; after: ${texts[1]}`;
   if (state.mark !== null) $("chosen").textContent += `, mark at ${timeText(heap.sides[0], endOf(heap.sides[0], state.mark))}`;
-  const of = sum => `${bytesText(sum.bytes[0])} in ${counted.format(sum.blocks[0])} blocks`;
+  const of = sum => `${bytesText(sum.bytes[0])} in ${blocksText(sum.blocks[0])}`, { unit } = state;
+  const most = live.ranked.reduce((most, fn) => itself[unit][fn] > (itself[unit][most] ?? 0) ? fn : most, -1);
+  $("code-title").textContent = isChange() || most < 0 ? "Which code" : `Which code: ${nameOf(most)}, ${partText(itself[unit][most], inclusive[unit][0])} of ${amountText(inclusive[unit][0])}${unit === "blocks" ? " blocks" : ""}`;
   const sum = two() ? `${signed(inclusive.bytes[0], bytesText(inclusive.bytes[0]))}, from ${of(inclusives[0])} to ${of(inclusives[1])}` : of(inclusive);
   const peak = state.measure === "live" && state.at.every(at => at.peak);
   $("about").textContent = `${sum}: ${peak ? "live at the peak" : state.measure === "grid" ? cellText() : NAMES[state.measure][1]}`;
@@ -129,7 +177,7 @@ function fillText(inclusive, inclusives) {
   $("inverted").checked = state.inverted;
   const { shares, nodes, all_nodes, stacks } = heap.words;
   $("cut").textContent = nodes < all_nodes ? `${counted.format(nodes)} of ${counted.format(all_nodes)} calls of ${counted.format(stacks)} stacks are shown; a call that always has less than 1/${counted.format(shares)} is merged into its caller.` : "";
-  if (two()) $("cut").textContent += " The width of a box is the change in it; orange means more, blue means less.";
+  if (isChange()) $("cut").textContent += " The width of a box is the change in it; lines mark a decrease.";
 }
 
 // Sizes a canvas to the screen's pixels and returns its drawing context.
@@ -151,10 +199,7 @@ function link(text, act) {
   const button = document.createElement("button");
   button.className = "link";
   button.textContent = text;
-  button.onclick = () => {
-    act();
-    $("code-title").scrollIntoView({ block: "nearest" });
-  };
+  button.onclick = () => (act() ?? $("code-title")).scrollIntoView({ block: "nearest" });
   return button;
 }
 
@@ -178,9 +223,7 @@ const QUESTIONS = [
   ["What holds memory at the peak?", () => atPeak()],
   ["What is live at the end?", () => follow({ measure: "leaked", at: "end" })],
   ["What grew in the second half?", () => chooseAt(side => ({ from: Math.floor(side.moments.length / 2), to: lastOf(side) }), { measure: "change", mark: null })],
-  ["What allocates most?", () => follow({ measure: "allocated", at: "" })],
   ["What is freed immediately?", freedAtOnce],
-  ["What keeps pages from being freed?", showPinned],
 ];
 const QUESTIONS_OF_CHANGE = [
   ["What changed at the peak?", () => atPeak()],
@@ -188,6 +231,35 @@ const QUESTIONS_OF_CHANGE = [
   ["What allocates more or less?", () => follow({ measure: "allocated", at: "" })],
   ["What changed in short-lived blocks?", freedAtOnce],
 ];
+
+// Opens a section at the bottom of the page and returns it.
+function open(name) {
+  const section = $(`with-${name}`);
+  section.open = true;
+  section.querySelector("summary").focus();
+  return section;
+}
+
+// Adds links to the answers on the page. Questions that need another command or recording are listed with the command.
+function fillQuestions(sizesOnly) {
+  const { analyses, sections, measures, functions } = heap.words, trace = quoted(heap.sides[0].words.name), page = trace.replace(/(\.\w+)?('?)$/, ".html$2");
+  const answers = { sites: () => follow({ measure: "allocated", at: "" }) }, others = [];
+  for (const name of sections.filter(name => name !== "report")) answers[name] = () => open(name);
+  if (pagesGrid() >= 0) answers.fragmentation = showPinned;
+  const links = two() ? QUESTIONS_OF_CHANGE : [...sizesOnly ? [] : QUESTIONS, ...analyses.filter(([name]) => answers[name]).map(([name, question]) => [question, answers[name]])];
+  $("questions").append(...links.map(([text, act]) => link(text, act)));
+  const needs = sizesOnly ? "record without --sizes-only" : functions.length > 0 ? "" : "record with --stacks to see functions";
+  for (const [name, question] of analyses.filter(([name]) => !answers[name])) others.push([question, `hatf report ${trace} --html ${page} --with ${name}`, needs]);
+  if (!measures.includes("slack")) others.push(["How much larger are blocks than requested?", "hatf record --stacks --usable PROGRAM", "another recording"]);
+  others.push(["What does the heap look like right now?", "hatf watch PROGRAM", "another recording"], ["What did a change do to memory use?", `hatf diff ${trace} AFTER.mtf --html change.html`, "another recording, after the change"]);
+  others.push(["How much time and memory do real allocators take?", `hatf replay ${trace}`, sizesOnly ? needs : ""]);
+  $("other-questions").hidden = two();
+  $("other-questions").querySelector("ul").append(...others.map(([question, command, needs]) => {
+    const item = document.createElement("li");
+    item.append(`${question} `, Object.assign(document.createElement("code"), { textContent: command }), needs ? ` (${needs})` : "");
+    return item;
+  }));
+}
 
 // Adds the chart of a trace, in which pointer and keys select a range.
 function addChart(side, number) {
@@ -205,8 +277,8 @@ function addChart(side, number) {
   charts.push(chart);
   let start = null;
   const moment = event => {
-    const bounds = chart.getBoundingClientRect(), [left, right] = [64, bounds.width - 8];
-    return momentAt(side, axisEnd(side) * Math.min(1, Math.max(0, (event.clientX - bounds.left - left) / (right - left))));
+    const bounds = chart.getBoundingClientRect(), [left, right] = [64, bounds.width - 8], { start, end } = viewOf(number);
+    return momentAt(side, start + (end - start) * Math.min(1, Math.max(0, (event.clientX - bounds.left - left) / (right - left))));
   };
   chart.onpointerdown = event => {
     chart.setPointerCapture(event.pointerId);
@@ -222,7 +294,7 @@ function addChart(side, number) {
     if (!step) return;
     event.preventDefault();
     const next = Math.min(lastOf(side), Math.max(0, to + step));
-    if (event.shiftKey) range(number, from > 0 ? from : to, next);
+    if (event.shiftKey) range(number, isRange(number) ? from : to, next);
     else chooseOf(number, 0, next, unlessKept());
   };
 }
@@ -278,6 +350,9 @@ function bind() {
     all: () => chooseAt(whole, { measure: unlessKept() }),
     mark: () => two() || choose({ mark: state.mark === state.at[0].to ? null : state.at[0].to }),
     out: () => choose({ root: 0 }),
+    zoom,
+    back: () => choose({ views: state.views.slice(0, -1) }),
+    copy,
   };
   for (const [id, act] of Object.entries(acts)) $(id).onclick = act;
   $("unit").onchange = () => setUnit($("unit").value);
@@ -293,29 +368,33 @@ function bind() {
       if (event.key === "Escape") event.target.blur();
       return;
     }
-    const keys = { p: acts.peak, e: acts.end, a: acts.all, m: acts.mark, i: () => choose({ inverted: !state.inverted, root: 0 }), Escape: acts.out };
+    const keys = { p: acts.peak, e: acts.end, a: acts.all, m: acts.mark, z: zoom, x: acts.back, i: () => choose({ inverted: !state.inverted, root: 0 }), Escape: acts.out };
     if (event.key === "/") {
       event.preventDefault();
       $("find").focus();
     } else keys[event.key]?.();
   });
   window.addEventListener("resize", show);
-  matchMedia("(prefers-color-scheme:dark)").addEventListener("change", show);
+  for (const media of ["(prefers-color-scheme:dark)", "print"]) matchMedia(media).addEventListener("change", show);
 }
 
-// Returns the live bytes by function of each trace, and the functions with the most over all points in time.
+// Returns the live bytes by function of each trace, and the functions that allocate, ranked by their maximum, with their colors. Smaller stacks are several functions, so
+// they are not ranked unless no function is known.
 function liveRows() {
-  const weight = new Float64Array(heap.words.functions.length + 1);
+  const none = heap.words.functions.length, most = new Float64Array(none + 1), allocated = new Float64Array(none + 1);
   const sides = heap.sides.map(side => {
-    const rows = liveByFunction(heap, side), total = new Float64Array(side.moments.length);
+    const rows = liveByFunction(heap, side), total = new Float64Array(side.moments.length), own = side.own.allocated;
     rows.forEach((row, fn) => row.forEach((bytes, moment) => {
-      weight[fn] += bytes * (endOf(side, moment) - endOf(side, moment - 1) + 1);
+      most[fn] = Math.max(most[fn], bytes);
       total[moment] += bytes;
     }));
+    functionSums(heap, own, own).itself.bytes.forEach((bytes, fn) => allocated[fn] += bytes);
     return { rows, total };
   });
-  const largest = Array.from(weight, (_, fn) => fn).filter(fn => weight[fn] > 0).sort((a, b) => weight[b] - weight[a]).slice(0, TOP);
-  return { sides, largest };
+  const ranked = Array.from(most, (_, fn) => fn).filter(fn => most[fn] + allocated[fn] > 0 && (fn < none || none === 0)).sort((a, b) => most[b] - most[a] || allocated[b] - allocated[a]);
+  // The golden angle keeps the hues of consecutive functions apart.
+  const colours = new Map(ranked.map((fn, rank) => [fn, PALETTE[rank] ?? `hsl(${Math.round(rank * 137.508) % 360} 42% ${66 + rank % 3 * 6}%)`]));
+  return { sides, ranked, colours, shown: [] };
 }
 
 // Decompresses a part of the page.
@@ -329,18 +408,19 @@ async function start() {
   if (heap.sides.every(side => side.moments.length === 0)) return;
   live = liveRows();
   $("heap").hidden = false;
-  $("sentences").append(...heap.words.sentences.map(sentence => {
+  // The header states how the program ended.
+  $("sentences").append(...heap.words.sentences.filter(({ text }) => !heap.sides.some(side => side.words.ending === text)).map(sentence => {
     const item = document.createElement("li");
     item.append(link(sentence.text, () => follow(sentence)));
     return item;
   }));
   const sizesOnly = !heap.words.measures.includes("peak");
-  if (!sizesOnly) $("questions").append(...(two() ? QUESTIONS_OF_CHANGE : QUESTIONS).filter(([, act]) => act !== showPinned || pagesGrid() >= 0).map(([text, act]) => link(text, act)));
+  fillQuestions(sizesOnly);
+  if (!two()) $("time-title").textContent += `: at most ${bytesText(heap.sides[0].words.peak)}`;
   state.at = heap.sides.map(whole);
   heap.sides.forEach(addChart);
   if (two()) $("charts").className = "two";
   bind();
-  fillLegend();
   addGrids();
   fillThreads();
   if (sizesOnly) follow({ measure: "allocated", at: "" });
