@@ -275,6 +275,12 @@ fn server_trace(folder: &Folder) -> String {
     path
 }
 
+/// Rounds a rate or a time.
+#[expect(clippy::cast_possible_truncation, reason = "the number is small")]
+fn whole(number: f64) -> u64 {
+    number.round() as u64
+}
+
 /// The words about 20 points in time and six ranges are those of `hatf sites --at` and `--live-between`, whose points are
 /// those that the page prints.
 #[test]
@@ -313,7 +319,7 @@ fn words_are_those_of_the_text() {
         let (bytes, span) = (metatf_page::units::bytes, ended - began);
         let by = |change: i64| {
             let rate = change as f64 * 1e9 / span as f64;
-            format!("{} ({}/s)", bytes(change as u64), bytes(rate.round() as u64))
+            format!("{} ({}/s)", bytes(change as u64), bytes(whole(rate)))
         };
         let change = |name: &String| functions_after.get(name).unwrap_or(&0) - functions.get(name).unwrap_or(&0);
         let most = functions_after.keys().max_by_key(|name| change(name)).unwrap();
@@ -334,7 +340,7 @@ fn words_are_those_of_the_text() {
         assert_eq!(of(&range["sentences"][1]), format!("{kept} allocated in this range were live at its end."));
         let limit = found["limit"].as_i64().unwrap();
         let left = (limit - after) as f64 / (total as f64 / span as f64);
-        let left = metatf_page::units::nanoseconds(left.round() as u64);
+        let left = metatf_page::units::nanoseconds(whole(left));
         let sentence = format!("At this rate, memory would reach the limit of 64.0 MiB after another {left}.");
         let said = range["sentences"].get(2).map(of);
         assert_eq!(said, (after > before).then_some(sentence));

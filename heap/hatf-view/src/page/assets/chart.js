@@ -152,6 +152,12 @@ function keyOf(style, kind = "") {
   return box;
 }
 
+function mostIn(row, from, to) {
+  let most = 0;
+  for (let moment = from; moment <= to; moment++) if (row[moment] > most) most = row[moment];
+  return most;
+}
+
 // Shows the functions that have the most live bytes at any time in the selection, and those that have the most at its end.
 function fillLegend() {
   const largest = value => {
@@ -160,7 +166,7 @@ function fillLegend() {
   };
   const sides = live.sides.map(({ rows }, number) => ({ rows, ...state.at[number] }));
   const atEnd = largest(fn => Math.max(...sides.map(({ rows, to }) => rows[fn][to])));
-  const ever = largest(fn => Math.max(...sides.map(({ rows, from, to }) => rows[fn].subarray(from, to + 1).reduce((most, bytes) => Math.max(most, bytes), 0))));
+  const ever = largest(fn => Math.max(...sides.map(({ rows, from, to }) => mostIn(rows[fn], from, to))));
   const shown = [...new Set([...atEnd.slice(0, TOP / 2), ...ever])].slice(0, TOP);
   live.shown = live.ranked.filter(fn => shown.includes(fn));
   const item = (box, text) => {
