@@ -44,7 +44,7 @@ function drawChart(number, most) {
     const first = x(endOf(side, from - 1));
     if (isRange(number)) context.fillRect(first, 0, Math.max(2, x(endOf(side, to)) - first), bottom);
   });
-  const key = [canvas.width, canvas.height, ink, view.start, view.end, ...live.shown].join(" ");
+  const key = [canvas.width, canvas.height, ink, most, view.start, view.end, ...live.shown].join(" ");
   if (layers[number]?.key !== key) {
     const layer = document.createElement("canvas");
     [layer.width, layer.height] = [canvas.width, canvas.height];

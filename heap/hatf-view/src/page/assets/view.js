@@ -163,7 +163,7 @@ function fillText(inclusive, inclusives, { itself }) {
   if (state.mark !== null) $("chosen").textContent += `, mark at ${timeText(heap.sides[0], endOf(heap.sides[0], state.mark))}`;
   const of = sum => `${bytesText(sum.bytes[0])} in ${blocksText(sum.blocks[0])}`, { unit } = state;
   const most = live.ranked.reduce((most, fn) => itself[unit][fn] > (itself[unit][most] ?? 0) ? fn : most, -1);
-  $("code-title").textContent = isChange() || most < 0 ? "Which code" : `Which code: ${nameOf(most)}, ${partText(itself[unit][most], inclusive[unit][0])} of ${amountText(inclusive[unit][0])}${unit === "blocks" ? " blocks" : ""}`;
+  $("code-title").textContent = isChange() || most < 0 || heap.words.functions.length === 0 ? "Which code" : `Which code: ${nameOf(most)}, ${partText(itself[unit][most], inclusive[unit][0])} of ${amountText(inclusive[unit][0])}${unit === "blocks" ? " blocks" : ""}`;
   const sum = two() ? `${signed(inclusive.bytes[0], bytesText(inclusive.bytes[0]))}, from ${of(inclusives[0])} to ${of(inclusives[1])}` : of(inclusive);
   const peak = state.measure === "live" && state.at.every(at => at.peak);
   $("about").textContent = `${sum}: ${peak ? "live at the peak" : state.measure === "grid" ? cellText() : NAMES[state.measure][1]}`;
