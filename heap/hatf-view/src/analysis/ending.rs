@@ -61,8 +61,10 @@ pub struct EndObserver {
     last_failed: Option<FailedRequest>,
     /// Whether recording is off.
     is_off: bool,
-    /// The kill by the OOM killer in the user metadata, if any.
-    oom_kill: Option<Ending>,
+    /// Whether the user metadata states that the OOM killer killed the program.
+    oom_kill: bool,
+    /// The memory limit of the program's cgroup.
+    limit: Option<u64>,
     /// Whether events were lost.
     has_losses: bool,
 }
@@ -79,7 +81,7 @@ impl EndObserver {
     pub fn ending(&self) -> Ending {
         match self.ending {
             Ending::Unknown if self.is_recorded => Ending::NotRecorded,
-            Ending::Killed { .. } => self.oom_kill.unwrap_or(self.ending),
+            Ending::Killed { .. } if self.oom_kill => Ending::OutOfMemory { limit: self.limit },
             ending => ending,
         }
     }
@@ -88,6 +90,12 @@ impl EndObserver {
     #[must_use]
     pub fn last_failed(&self) -> Option<FailedRequest> {
         self.last_failed
+    }
+
+    /// Returns the memory limit of the program's cgroup in bytes.
+    #[must_use]
+    pub fn memory_limit(&self) -> Option<u64> {
+        self.limit
     }
 
     /// Returns whether every block that is live at the end was certainly never freed: the program exited, and the trace
@@ -121,9 +129,8 @@ impl Observer for EndObserver {
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) {
-        if let Some(kill) = user_metadata.get("oom_kill") {
-            self.oom_kill = Some(Ending::OutOfMemory { limit: kill["limit"].as_u64() });
-        }
+        self.oom_kill |= user_metadata.get("oom_kill").is_some_and(|kill| *kill == true);
+        self.limit = self.limit.or(user_metadata.get("memory_limit").and_then(serde_json::Value::as_u64));
         self.is_recorded |= user_metadata.get("recorder").is_some_and(|recorder| !recorder.is_null());
     }
 }
@@ -160,8 +167,8 @@ mod tests {
     #[test]
     fn the_oom_killer_is_named() {
         let mut observer = observe("recorder", &[EventKind::Killed { signal: 9 }]);
-        let kill = serde_json::json!({"limit": 1 << 20});
-        observer.user_metadata(&[("oom_kill".to_owned(), kill)].into_iter().collect());
+        let user_metadata = [("oom_kill".to_owned(), true.into()), ("memory_limit".to_owned(), (1 << 20).into())];
+        observer.user_metadata(&user_metadata.into_iter().collect());
         assert_eq!(observer.ending(), Ending::OutOfMemory { limit: Some(1 << 20) });
         assert!(!observer.is_complete());
     }

@@ -123,6 +123,7 @@ impl ReportBuilder {
         Report {
             ending: self.end.ending(),
             is_complete: self.end.is_complete(),
+            memory_limit: self.end.memory_limit(),
             last_failed: self.end.last_failed(),
             programs: self.programs.clone(),
             comments: self.comments.clone(),

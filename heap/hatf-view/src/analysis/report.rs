@@ -18,6 +18,9 @@ pub struct Report {
     /// Whether the program exited and the trace contains all events up to then. Otherwise, blocks that are live at the
     /// end may not be leaks.
     pub is_complete: bool,
+    /// The memory limit of the program's cgroup in bytes, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<u64>,
     /// The last call that failed to allocate memory, if any failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failed: Option<FailedRequest>,

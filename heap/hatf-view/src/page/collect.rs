@@ -173,7 +173,7 @@ impl Summed {
         let words = Words {
             name,
             duration: report.duration,
-            limit: limit(report),
+            limit: report.memory_limit.unwrap_or(0),
             ending: header.ending.clone(),
             peak: most.bytes,
             peak_blocks: most.blocks,
@@ -186,12 +186,6 @@ impl Summed {
         };
         Recorded { header, words, timeline: self.timeline, counts, measures, grids }
     }
-}
-
-/// Returns the memory limit that the recorder found.
-fn limit(report: &Report) -> u64 {
-    let limit = report.comments.iter().find_map(|comment| comment.strip_prefix("memory_limit: "));
-    limit.and_then(|limit| limit.parse().ok()).unwrap_or(0)
 }
 
 /// Returns the quantities over time other than live bytes.

@@ -77,7 +77,7 @@ pub(super) const KEYS: [&str; 51] = [
     "own_allocator",
     "function",
     "oom_kill",
-    "limit",
+    "memory_limit",
 ];
 
 /// Clocks with which the recorder stamps events.

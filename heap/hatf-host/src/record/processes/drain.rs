@@ -10,14 +10,13 @@ use serde_json::json;
 
 use super::control::Control;
 use super::last_program::LastProgram;
-use super::oom_kills::OomKills;
 use super::origin::Origin;
 use super::outcome::Recorded;
 use super::process::{End, Process, ProcessEnd};
 use super::python_version::PythonVersion;
 use crate::record::order::{Encode, Keep, LastPart, MemorySamples, Moment, Timeline, clock_name};
 use crate::record::program::{LinkedIn, linked_in};
-use crate::record::spool::{Returned, SpoolFile};
+use crate::record::spool::{OomKills, Returned, SpoolFile};
 use hatf_trace::Result;
 use hatf_trace::event::{EventSink, UserMetadata};
 
@@ -302,10 +301,8 @@ impl Drain<'_> {
             let before = self.encode.sink.programs.iter().cloned();
             counts.insert("unrecorded".to_owned(), self.last_program.to_json(before));
         }
-        if end.is_sigkill()
-            && let Some(kill) = kills.and_then(OomKills::to_json)
-        {
-            counts.insert("oom_kill".to_owned(), kill);
+        if end.is_sigkill() && kills.is_some_and(OomKills::has_new) {
+            counts.insert("oom_kill".to_owned(), true.into());
         }
         let linked = header.linked.load(Ordering::Relaxed);
         let own_allocator = own_allocator(&self.encode.sink.programs).filter(|_| linked == 0);

@@ -7,7 +7,6 @@ mod follow;
 mod followed_process;
 mod last_program;
 mod on_drop;
-mod oom_kills;
 mod origin;
 mod outcome;
 mod process;

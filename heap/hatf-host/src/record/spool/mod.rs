@@ -14,7 +14,7 @@ mod stack_file;
 
 pub(crate) use keeper::{Keeper, READY_FIRST, Returned};
 pub use memory_limit::left as memory_left;
-pub(crate) use memory_limit::limit as memory_limit;
+pub(crate) use memory_limit::{OomKills, limit as memory_limit};
 pub(crate) use own_folder::OwnFolder;
 pub use spool_file::SPOOL_BYTES;
 pub(crate) use spool_file::{CONTROL, LIBRARY, LIBRARY_FOLDER, ORIGIN, SpoolFile, WATCHED, left_behind};
