@@ -36,11 +36,17 @@ impl Note {
     }
 
     /// Returns the parts of the sentence, which are the text before each value, the value, and the text after the last
-    /// value.
+    /// value. The word `blocks` after a count of 1 becomes `block`.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (&str, Option<&Value>)> {
         let places = self.template.matches("{}").count().min(self.values.len());
         let mut values = self.values.iter().take(places);
-        self.template.splitn(places + 1, "{}").map(move |text| (text, values.next()))
+        let mut is_one = false;
+        self.template.splitn(places + 1, "{}").flat_map(move |text| {
+            let value = values.next();
+            let plural = text.strip_prefix(" blocks").filter(|_| is_one);
+            is_one = value == Some(&Value::Count(1));
+            plural.map(|_| (" block", None)).into_iter().chain([(plural.unwrap_or(text), value)])
+        })
     }
 }
 
@@ -80,5 +86,7 @@ mod tests {
         assert_eq!(text(&Note::new("{} and {}").with([Value::Count(1)])), "1 and {}");
         assert_eq!(text(&Note::new("{}").with([Value::text("{}"), Value::Count(2)])), "{}");
         assert_eq!(text(&Note::default()), "");
+        let blocks = |count| text(&Note::new("{} in {} blocks, {}").with([Value::Count(count), Value::Count(count)]));
+        assert_eq!((blocks(1), blocks(2)), ("1 in 1 block, {}".to_owned(), "2 in 2 blocks, {}".to_owned()));
     }
 }

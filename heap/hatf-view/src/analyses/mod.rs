@@ -23,7 +23,7 @@
 //! )?;
 //! let mut text = Vec::new();
 //! render(&page, Form::text(None), &mut text)?;
-//! assert!(String::from_utf8(text)?.contains("SHORT-LIVED: 1 of 1 blocks"));
+//! assert!(String::from_utf8(text)?.contains("SHORT-LIVED: 1 of 1 block"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -274,7 +274,7 @@ impl metatf_page::Report for Alone<'_> {
 /// let mut text = Vec::new();
 /// render(&page, Form::text(None), &mut text)?;
 /// let text = String::from_utf8(text)?;
-/// assert!(text.contains("SHORT-LIVED: 1 of 1 blocks") && text.contains("END, after event 2: 0 blocks, 0 B live"));
+/// assert!(text.contains("SHORT-LIVED: 1 of 1 block") && text.contains("END, after event 2: 0 blocks, 0 B live"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Default)]

@@ -98,9 +98,12 @@ fn events(report: &Report, page: &mut Page) {
         ("failed", calls.failed),
     ];
     page.push(list(&named, Note::new("{} records: {}").with([Value::Count(totals.records)])));
-    // This line is identical to Valgrind's, so that users can compare the two.
+    // This line begins like Valgrind's, so that users can compare the two.
     let sums = [totals.allocs, totals.frees, totals.bytes].map(Value::Count);
-    page.push(Note::new("total heap usage: {} allocs, {} frees, {} bytes allocated").with(sums));
+    let counted = if calls.realloc > 0 { " (counting each realloc in full)" } else { "" };
+    page.push(
+        Note::new(format!("total heap usage: {{}} allocs, {{}} frees, {{}} bytes allocated{counted}")).with(sums),
+    );
     totals.contradictions.lines().for_each(|line| page.note(line));
     if let Some(off) = &report.off {
         paused(report, off, page);

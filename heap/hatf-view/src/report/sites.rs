@@ -178,7 +178,8 @@ impl<'s> Sites<'s> {
                 blocks: sum.blocks.saturating_add(other.blocks),
             };
             let sum = rest.iter().fold(Amount::default(), add);
-            let others = Value::text(format!("{} other stacks", Value::Count(rest.len() as u64)));
+            let stacks = if rest.len() == 1 { "stack" } else { "stacks" };
+            let others = Value::text(format!("{} other {stacks}", Value::Count(rest.len() as u64)));
             table.row([Value::Count(sum.bytes), share(sum), Value::Count(sum.blocks), others]);
         }
         table

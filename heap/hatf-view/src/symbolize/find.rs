@@ -62,7 +62,7 @@ impl Problem {
         }
         let or = if is_debuginfod_asked() { "" } else { ", or set DEBUGINFOD_URLS" };
         let what = match package(&self.path) {
-            Some(package) => format!("the package {package}"),
+            Some(package) => format!("its debug symbols, usually in the package {package}"),
             None => "its debug symbols".to_owned(),
         };
         Some(format!("install {what}{or}"))

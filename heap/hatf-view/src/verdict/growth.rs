@@ -24,6 +24,16 @@ pub struct Run {
     pub peak: u64,
 }
 
+impl Run {
+    /// Returns whether a quantity grew, for long enough, and at a rate that is certain enough to be mentioned.
+    #[must_use]
+    pub fn is_certain(self, growth: &Growth) -> bool {
+        let shortest = if self.exited { SHORTEST } else { SHORTEST_OF_KILLED };
+        let is_long = !self.has_times || growth.total >= growth.rate * shortest;
+        growth.direction == Direction::Growing && is_long && growth.high <= growth.low * UNCERTAIN
+    }
+}
+
 /// Reciprocal of the share of the peak that growth must reach to be mentioned: a twentieth.
 const LITTLE: f64 = 20.0;
 /// The minimum duration of growth in seconds. Programs that load data and exit often take less.
@@ -42,18 +52,13 @@ const UNCERTAIN: f64 = 4.0;
 /// rise and a single fall, so it is not growth.
 #[must_use]
 pub fn growth(what: &str, whole: Option<Growth>, functions: Option<Vec<GrowingFunction>>, run: Run) -> Option<String> {
-    let Run { has_times, exited, peak } = run;
+    let Run { has_times, peak, .. } = run;
     #[expect(clippy::cast_precision_loss, reason = "the threshold is not exact")]
     let peak = peak as f64;
-    let shortest = if exited { SHORTEST } else { SHORTEST_OF_KILLED };
     let has_functions = functions.is_some();
     let mut functions = functions.unwrap_or_default();
     let is_growing = |growth: &Growth| growth.direction == Direction::Growing;
-    let is_notable = |growth: &Growth| {
-        let is_long = !has_times || growth.total >= growth.rate * shortest;
-        let is_certain = growth.high <= growth.low * UNCERTAIN;
-        is_growing(growth) && is_long && is_certain && growth.total * LITTLE >= peak
-    };
+    let is_notable = |growth: &Growth| run.is_certain(growth) && growth.total * LITTLE >= peak;
     functions.retain(|function| is_growing(&function.growth));
     functions.sort_by(|a, b| b.growth.rate.total_cmp(&a.growth.rate));
     let Some(whole) = whole.filter(is_notable) else {
@@ -65,16 +70,20 @@ pub fn growth(what: &str, whole: Option<Growth>, functions: Option<Vec<GrowingFu
         None if !has_functions => String::new(),
         None => ", but no single function certainly grew".to_owned(),
         Some(first) if first.growth.rate * 2.0 > whole.rate => format!(", mostly in {}", first.name),
-        Some(first) => format!(", most of all in {}", first.name),
+        Some(first) => format!(", of which {} is in {}", per(first.growth.rate, has_times), first.name),
     };
     Some(format!("{what} grew by {rated}{by}."))
 }
 
 /// Formats a rate with its confidence interval.
 fn rate(growth: &Growth, has_times: bool) -> String {
-    let per = if has_times { "/s" } else { " per 1,000 events" };
-    let [rate, low, high] = [growth.rate, growth.low, growth.high].map(|rate| Value::Bytes(bytes(rate)));
-    format!("{rate}{per} (95% range {low} to {high})")
+    let [low, high] = [growth.low, growth.high].map(|rate| Value::Bytes(bytes(rate)));
+    format!("{} (95% range {low} to {high})", per(growth.rate, has_times))
+}
+
+/// Formats a rate.
+fn per(rate: f64, has_times: bool) -> String {
+    format!("{}{}", Value::Bytes(bytes(rate)), if has_times { "/s" } else { " per 1,000 events" })
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the rate is positive")]
@@ -103,7 +112,7 @@ mod tests {
         let grows = text(100, 500, function(90, 500), 60_000).unwrap();
         assert!(grows.starts_with("Live memory grew by 93."), "{grows}");
         assert!(grows.ends_with("), mostly in f."), "{grows}");
-        assert!(text(100, 500, function(30, 500), 60_000).unwrap().ends_with("), most of all in f."));
+        assert!(text(100, 500, function(30, 500), 60_000).unwrap().ends_with("), of which 27.9 KiB/s is in f."));
         assert!(text(100, 500, function(0, 500), 60_000).unwrap().ends_with("no single function certainly grew."));
         assert!(text(100, 500, None, 60_000).unwrap().ends_with("KiB)."));
         // The growth of one function is hidden by the rest.

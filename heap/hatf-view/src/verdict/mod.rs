@@ -122,10 +122,16 @@ impl Facts<'_> {
         Some(format!("The last failed request was {}({}){place}{count}.", failed.function, Value::Bytes(failed.bytes)))
     }
 
+    /// Estimates the growth of all live memory and of each function.
+    #[must_use]
+    pub fn growths(&self) -> Growths {
+        let group = |site| self.places.own(site).next().map(|place| self.places.group(place));
+        Growths::new(self.timeline, self.report.duration, group)
+    }
+
     /// Describes the growth of live memory, if it is certain and large enough to matter.
     fn growth(&self, total: &Counts) -> Option<String> {
-        let group = |site| self.places.own(site).next().map(|place| self.places.group(place));
-        let growths = Growths::new(self.timeline, self.report.duration, group);
+        let growths = self.growths();
         let function = |(number, growth): (&u32, &Growth)| {
             let name = function_name(self.places, self.groups, *number, Measure::Leaked)?;
             Some(GrowingFunction { name, growth: *growth })

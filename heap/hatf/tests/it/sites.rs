@@ -199,7 +199,7 @@ fn moments_and_ranges_are_chosen() {
         "chosen time: after event 3, at 3.00 s",
         "range: from after event 1, at 1.00 s, to event 7, at 8.00 s",
         "LIVE AT THE CHOSEN TIME: 1.01 KiB in 3 blocks",
-        "ALLOCATED IN THE RANGE, LIVE AT ITS END: 30 B in 1 blocks",
+        "ALLOCATED IN THE RANGE, LIVE AT ITS END: 30 B in 1 block",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
