@@ -32,11 +32,7 @@ pub fn user_metadata_lines(user_metadata: &UserMetadata) -> Vec<String> {
             let name = |trace: &Value| trace.get("trace").map(bare).unwrap_or_default();
             traces.iter().map(name).collect::<Vec<_>>().join(", ")
         }
-        Value::Array(arguments) => arguments
-            .iter()
-            .map(|argument| shell_quoted(argument.as_str().unwrap_or("?")))
-            .collect::<Vec<_>>()
-            .join(" "),
+        Value::Array(arguments) => shell_words(arguments.iter().map(|argument| argument.as_str().unwrap_or("?"))),
         Value::Object(object) => {
             object.iter().map(|(key, value)| format!("{key} {}", bare(value))).collect::<Vec<_>>().join(", ")
         }
@@ -54,6 +50,20 @@ pub fn user_metadata_lines(user_metadata: &UserMetadata) -> Vec<String> {
 
 fn bare(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Joins a program and its arguments, quoted for a shell.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::event::shell_words;
+///
+/// assert_eq!(shell_words(["perl", "-e", "print 1"]), "perl -e 'print 1'");
+/// ```
+#[must_use]
+pub fn shell_words<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
+    words.into_iter().map(|word| shell_quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
 /// Quotes an argument for a shell.

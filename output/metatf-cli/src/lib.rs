@@ -26,7 +26,9 @@ pub use metatf_page::{is_control, shown};
 pub use number::number;
 pub use output_file::OutputFile;
 pub use output_folder::OutputFolder;
-pub use print::{Format, FormatArgs, FormatOr, OutputArgs, OutputOrArgs, print, print_into};
+pub use print::{
+    Format, FormatArgs, FormatOr, OutputArgs, OutputOrArgs, print, print_into, stderr_width, stdout_width,
+};
 pub use progress::{Progress, ProgressSink};
 pub use shown::{Shown, Style, without_colours};
 pub use streams::{

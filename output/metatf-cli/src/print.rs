@@ -115,22 +115,22 @@ struct Versioned<'r, R> {
 pub fn print<R: Report>(report: &R, options: &OutputArgs) -> io::Result<()> {
     match &options.output {
         None => {
-            let terminal = (options.format == Format::Text && stdout_is_terminal()).then(width);
-            let colour = terminal.is_some() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+            let is_terminal = options.format == Format::Text && stdout_is_terminal();
+            let colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
             let mut out = stdout(if colour { Style::Coloured } else { options.format.style() });
-            form(report, options.format, TextStyle { width: terminal.flatten(), colour }, &mut out)?;
+            form(report, options.format, TextStyle { width: stdout_width(), colour }, &mut out)?;
             out.flush()
         }
         Some(path) => to_file(report, options.format, path),
     }
 }
 
-/// Prints a report as text within other output.
+/// Prints a report as text within other output, whose lines have at most `width` characters.
 ///
 /// # Errors
 /// Returns the error of the output.
-pub fn print_into(report: &impl Report, out: &mut dyn Write) -> io::Result<()> {
-    render(&report.page(), Form::text(None), out)
+pub fn print_into(report: &impl Report, width: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
+    render(&report.page(), Form::text(width), out)
 }
 
 fn to_file<R: Report>(report: &R, format: Format, path: &Path) -> io::Result<()> {
@@ -163,19 +163,30 @@ impl Format {
     }
 }
 
-/// Returns the width of the terminal in characters. This is the value of COLUMNS or, if it is not set, the value
-/// reported by the terminal.
-fn width() -> Option<usize> {
+/// Returns the maximum length of lines on standard output in characters: the value of COLUMNS or, if it is not set, the
+/// width of the terminal. Returns `None` if lines may have any length, because standard output is not a terminal.
+#[must_use]
+pub fn stdout_width() -> Option<usize> {
+    width(terminal_width(io::stdout()))
+}
+
+/// Returns the maximum length of lines on standard error. See [`stdout_width`].
+#[must_use]
+pub fn stderr_width() -> Option<usize> {
+    width(terminal_width(io::stderr()))
+}
+
+fn width(terminal: Option<usize>) -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    set.or_else(terminal_width).filter(|width| *width > 0)
+    set.filter(|width| *width > 0).or(terminal).filter(|width| *width > 0)
 }
 
 #[cfg(unix)]
-fn terminal_width() -> Option<usize> {
-    rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col))
+fn terminal_width(stream: impl std::os::fd::AsFd) -> Option<usize> {
+    rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col))
 }
 
 #[cfg(not(unix))]
-fn terminal_width() -> Option<usize> {
+fn terminal_width<S>(_: S) -> Option<usize> {
     None
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::escape::shown;
+use crate::shorten::{letters, shortened, without_middle};
 use crate::table::Row;
 use crate::{Table, Value, units};
 
@@ -10,6 +11,10 @@ use crate::{Table, Value, units};
 const GAP: usize = 2;
 /// The minimum number of characters per line, even if the terminal is narrower.
 const LEAST: usize = 16;
+/// The minimum width of text that is wrapped next to the numbers of its row rather than below them.
+const BESIDE: usize = 24;
+/// The indentation of lines below the first line of a row.
+const BELOW: usize = 4;
 /// The maximum width to which cells of a column are padded if lines may have any length.
 const MOST: usize = 200;
 
@@ -36,14 +41,23 @@ impl<'t> Layout<'t> {
         Self { table, names, rows, widths, right }
     }
 
-    /// Returns the table in lines of at most this many characters. If the table does not fit, first wraps the text of
-    /// the last column, and then moves columns to separate blocks.
+    /// Returns the table in lines of at most this many characters. If the table does not fit, first shortens names and
+    /// wraps the text of the last column. If that is not enough, prints the text below the numbers of its row or, in
+    /// tables with key columns, moves columns to separate blocks.
     pub(crate) fn lines(mut self, width: Option<usize>) -> Vec<Line> {
-        if width.is_none() {
-            self.widths = widths(&self.names, &self.rows, MOST);
-        }
         let mut lines = Vec::new();
-        for columns in self.pieces(width) {
+        let all: Vec<usize> = (0..self.widths.len()).collect();
+        let Some(width) = width else {
+            self.widths = widths(&self.names, &self.rows, MOST);
+            self.piece(&all, &mut lines);
+            return lines;
+        };
+        self.shorten_middle_columns(width);
+        if self.is_stacked(width) {
+            self.stack(width, &mut lines);
+            return lines;
+        }
+        for columns in self.pieces(all, width) {
             if !lines.is_empty() {
                 lines.push(Line::default());
             }
@@ -53,10 +67,75 @@ impl<'t> Layout<'t> {
         lines
     }
 
+    /// Shortens text in columns before the last one to at most half of the width.
+    fn shorten_middle_columns(&mut self, width: usize) {
+        let most = (width / 2).max(LEAST);
+        let last = self.widths.len().saturating_sub(1);
+        for column in (0..last).filter(|column| self.wraps(*column)).collect::<Vec<_>>() {
+            let texts = self.rows.iter_mut().filter_map(|(cells, _)| cells.get_mut(column)).flatten();
+            for text in texts.filter(|text| letters(text) > most) {
+                *text = without_middle(&shortened(text, most), most).into_owned();
+            }
+        }
+        self.widths = widths(&self.names, &self.rows, usize::MAX);
+    }
+
+    /// Returns whether the text of the last column is printed below the other columns, because there is too little room
+    /// next to them.
+    fn is_stacked(&self, width: usize) -> bool {
+        let Some((last, others)) = self.widths.split_last() else { return false };
+        let column = others.len();
+        let is_text = |row: &Row| matches!(row.cells.get(column), Some(Value::Text(_) | Value::Lines(_)));
+        let has_keys = self.table.columns.iter().any(|column| column.key);
+        if others.is_empty() || has_keys || !self.wraps(column) || !self.table.rows.iter().any(is_text) {
+            return false;
+        }
+        let room = width.saturating_sub(others.iter().map(|width| width + GAP).sum::<usize>());
+        if room >= BESIDE || *last <= room {
+            return false;
+        }
+        let mut lines = self.rows.iter().filter_map(|(cells, _)| cells.get(column)).flatten();
+        lines.any(|line| letters(&shortened(line, room)) > room)
+    }
+
+    /// Appends the rows with the text of the last column, without its name, below the other columns. These may take
+    /// several lines, too.
+    fn stack(&mut self, width: usize, lines: &mut Vec<Line>) {
+        let last = self.widths.len().saturating_sub(1);
+        let mut pieces: Vec<Vec<usize>> = Vec::new();
+        let mut used = usize::MAX;
+        for column in 0..last {
+            let own = self.widths.get(column).copied().unwrap_or(0) + GAP;
+            used = used.saturating_add(own);
+            match pieces.last_mut() {
+                Some(piece) if used <= width + GAP => piece.push(column),
+                _ => {
+                    used = own + if pieces.is_empty() { 0 } else { BELOW };
+                    pieces.push(vec![column]);
+                }
+            }
+        }
+        let room = width.saturating_sub(BELOW).max(LEAST);
+        for (cells, _) in &mut self.rows {
+            cells.get_mut(last).into_iter().for_each(|lines| *lines = fitted(lines, room));
+        }
+        let indented = |number: usize, line: Line| match number {
+            0 => line,
+            _ => Line { text: format!("{:BELOW$}{}", "", line.text), ..line },
+        };
+        for (number, piece) in pieces.iter().enumerate() {
+            lines.extend(self.header(piece).map(|line| indented(number, line)));
+        }
+        pieces.push(vec![last]);
+        for row in &self.rows {
+            for (number, piece) in pieces.iter().enumerate() {
+                lines.extend(self.row(row, piece).map(|line| indented(number, line)).filter(|line| !line.is_blank()));
+            }
+        }
+    }
+
     /// Divides the columns into blocks that fit, each starting with the key columns.
-    fn pieces(&self, width: Option<usize>) -> Vec<Vec<usize>> {
-        let all: Vec<usize> = (0..self.widths.len()).collect();
-        let Some(width) = width else { return vec![all] };
+    fn pieces(&self, all: Vec<usize>, width: usize) -> Vec<Vec<usize>> {
         let is_key = |column: &usize| self.table.columns.get(*column).is_some_and(|column| column.key);
         let keys: Vec<usize> = all.iter().copied().filter(is_key).collect();
         let mut pieces = Vec::new();
@@ -88,9 +167,9 @@ impl<'t> Layout<'t> {
         !self.right.get(column).copied().unwrap_or(false)
     }
 
-    /// Wraps the text in the last of these columns.
-    fn wrap(&mut self, columns: &[usize], width: Option<usize>) {
-        let (Some(width), Some((last, others))) = (width, columns.split_last()) else { return };
+    /// Shortens and wraps the text in the last of these columns.
+    fn wrap(&mut self, columns: &[usize], width: usize) {
+        let Some((last, others)) = columns.split_last() else { return };
         if !self.wraps(*last) {
             return;
         }
@@ -103,27 +182,32 @@ impl<'t> Layout<'t> {
             let Some(lines) = cells.get_mut(*last) else { continue };
             *lines = match row.cells.get(*last) {
                 Some(Value::Bar(part, most)) => vec![units::bar(*part, *most, room as u64)],
-                _ => lines.iter().flat_map(|line| wrapped(line, room)).collect(),
+                _ => fitted(lines, room),
             };
         }
     }
 
     /// Appends the lines of one block.
     fn piece(&self, columns: &[usize], lines: &mut Vec<Line>) {
-        let get = |cells: &[Vec<String>], column: usize, line: usize| -> String {
-            cells.get(column).and_then(|lines| lines.get(line)).cloned().unwrap_or_default()
-        };
-        if columns.iter().any(|column| self.names.get(*column).is_some_and(|name| !name.is_empty())) {
-            let name = |column: usize| self.names.get(column).cloned().unwrap_or_default();
-            lines.push(Line { text: self.line(columns, name), kind: Kind::Names });
-        }
-        for (cells, sum) in &self.rows {
-            let height = columns.iter().filter_map(|column| cells.get(*column)).map(Vec::len).max().unwrap_or(0).max(1);
-            for number in 0..height {
-                let kind = if *sum { Kind::Sum } else { Kind::Row };
-                lines.push(Line { text: self.line(columns, |column| get(cells, column, number)), kind });
-            }
-        }
+        lines.extend(self.header(columns));
+        self.rows.iter().for_each(|row| lines.extend(self.row(row, columns)));
+    }
+
+    /// Returns the line with the names of these columns, if any has a name.
+    fn header(&self, columns: &[usize]) -> Option<Line> {
+        let name = |column: usize| self.names.get(column).cloned().unwrap_or_default();
+        let has_names = columns.iter().any(|column| !name(*column).is_empty());
+        has_names.then(|| Line { text: self.line(columns, name), kind: Kind::Names })
+    }
+
+    /// Returns the lines of a row in these columns.
+    fn row(&self, (cells, sum): &Cells, columns: &[usize]) -> impl Iterator<Item = Line> {
+        let height = columns.iter().filter_map(|column| cells.get(*column)).map(Vec::len).max().unwrap_or(0).max(1);
+        let kind = if *sum { Kind::Sum } else { Kind::Row };
+        (0..height).map(move |number| {
+            let get = |column: usize| cells.get(column).and_then(|lines| lines.get(number)).cloned();
+            Line { text: self.line(columns, |column| get(column).unwrap_or_default()), kind }
+        })
     }
 
     /// Returns one line of these columns.
@@ -150,6 +234,12 @@ impl<'t> Layout<'t> {
 pub(crate) struct Line {
     pub(crate) text: String,
     pub(crate) kind: Kind,
+}
+
+impl Line {
+    fn is_blank(&self) -> bool {
+        self.text.trim_start().is_empty()
+    }
 }
 
 /// The kind of a line in a table.
@@ -186,13 +276,28 @@ fn lines(cell: &Value) -> Vec<String> {
     }
 }
 
-/// Wraps a line at spaces, or anywhere if necessary; all pieces but the first are indented.
-pub(crate) fn wrapped(line: &str, width: usize) -> Vec<String> {
+/// Returns the lines of a cell, shortened and wrapped to fit.
+fn fitted(lines: &[String], room: usize) -> Vec<String> {
+    lines.iter().flat_map(|line| wrapped(&shortened(line, room), room)).collect()
+}
+
+/// Wraps a line at spaces, or else within a name or a path, or anywhere if necessary. All pieces but the first are
+/// indented.
+///
+/// # Examples
+///
+/// ```
+/// use metatf_page::wrapped;
+///
+/// assert_eq!(wrapped("10.8 MiB were never freed", 14), ["10.8 MiB were", "    never", "    freed"]);
+/// ```
+#[must_use]
+pub fn wrapped(line: &str, width: usize) -> Vec<String> {
     let mut pieces = Vec::new();
     let indent = line.len() - line.trim_start().len();
     let mut rest: Vec<char> = line.chars().collect();
     while rest.len() > width {
-        let cut = space_before(&rest, indent, width).unwrap_or(width.max(1));
+        let cut = break_before(&rest, indent, width).unwrap_or(width.max(1));
         let behind = rest.split_off(cut);
         pieces.push(rest.iter().collect::<String>().trim_end().to_owned());
         let behind = behind.into_iter().skip_while(|c| *c == ' ');
@@ -202,14 +307,20 @@ pub(crate) fn wrapped(line: &str, width: usize) -> Vec<String> {
     pieces
 }
 
-/// Returns the position of the last space at which the line can be broken.
-fn space_before(line: &[char], indent: usize, width: usize) -> Option<usize> {
+/// Returns the position of the last space at which the line can be broken, or else the position after the last separator
+/// in a name or a path.
+fn break_before(line: &[char], indent: usize, width: usize) -> Option<usize> {
     let range: Range<usize> = (indent + 8).min(width)..width + 1;
-    range.rev().find(|place| line.get(*place) == Some(&' '))
+    let is_space = |place: &usize| line.get(*place) == Some(&' ') && !is_before_unit(line, *place);
+    let is_after_separator = |place: &usize| matches!(line.get(..*place), Some([.., ':', ':'] | [.., '/' | ',' | ';']));
+    range.clone().rev().find(is_space).or_else(|| range.rev().find(is_after_separator))
 }
 
-pub(crate) fn letters(text: &str) -> usize {
-    text.chars().count()
+/// Returns whether this space separates a number from its unit.
+fn is_before_unit(line: &[char], space: usize) -> bool {
+    let after_digit = space.checked_sub(1).and_then(|at| line.get(at)).is_some_and(char::is_ascii_digit);
+    let word = line.get(space + 1..).unwrap_or_default().iter().take_while(|c| c.is_ascii_alphabetic()).take(4);
+    after_digit && matches!(&*word.collect::<String>(), "B" | "KiB" | "MiB" | "GiB" | "ns" | "us" | "ms" | "s")
 }
 
 #[cfg(test)]
@@ -251,14 +362,62 @@ mod tests {
 
     #[test]
     fn texts_go_on_and_columns_are_cut() {
-        let table = text(&sites(), Some(48));
-        assert!(table.lines().all(|line| line.chars().count() <= 48), "{table}");
-        assert!(
-            table.starts_with(" bytes         blocks  by stack\n11,403  75.0%     211  std::vector<int>::push_"),
-            "{table}"
+        let expected = concat!(
+            " bytes         blocks  by stack\n",
+            "11,403  75.0%     211  std::vector<int>::push_back(..)\n",
+            "                         main (main.cpp:12)\n",
+            "     2   0.0%       -  not known\n"
         );
+        assert_eq!(text(&sites(), Some(55)), expected);
         let narrow = text(&sites(), Some(20));
         assert!(narrow.lines().all(|line| line.chars().count() <= 24), "{narrow}");
         assert_eq!(narrow.matches("11,403").count(), 3, "{narrow}");
+    }
+
+    #[test]
+    fn names_are_printed_below_numbers() {
+        let table = |columns: [Column; 5]| {
+            let mut table = Table::new(columns);
+            let stack = ["shop::Cart<shop::Item>::add", "<- main at /home/me/shop/main.cpp:12"].map(str::to_owned);
+            let (count, time) = (Value::Count(11_403), Value::Time(1_500_000));
+            table.row([count.clone(), Value::Part(3, 4), count, time, Value::Lines(stack.to_vec())]);
+            table.row([Value::Count(2), Value::Blank, Value::Unknown, Value::Blank, Value::text("2 others")]);
+            table
+        };
+        let columns = ["bytes", "", "blocks", "age", "function"].map(Column::new);
+        let expected = concat!(
+            " bytes         blocks      age\n",
+            "11,403  75.0%  11,403  1.50 ms\n",
+            "    shop::Cart<shop::Item>::add\n",
+            "      <- main at main.cpp:12\n",
+            "     2              -\n",
+            "    2 others\n",
+        );
+        assert_eq!(text(&table(columns.clone()), Some(32)), expected);
+        let expected = concat!(
+            " bytes         blocks\n",
+            "        age\n",
+            "11,403  75.0%  11,403\n",
+            "    1.50 ms\n",
+            "    shop::Cart<..>::add\n",
+            "      <- main at\n",
+            "          main.cpp:12\n",
+            "     2              -\n",
+            "    2 others\n",
+        );
+        assert_eq!(text(&table(columns.clone()), Some(24)), expected);
+        let [first, rest @ ..] = columns;
+        let [second, third, fourth, fifth] = rest;
+        let keyed = text(&table([Column { key: true, ..first }, second, third, fourth, fifth]), Some(24));
+        assert!(keyed.lines().all(|line| line.chars().count() <= 24), "{keyed}");
+        assert_eq!(keyed.matches("11,403").count(), 4, "{keyed}");
+    }
+
+    #[test]
+    fn long_words_are_broken_in_names() {
+        let wrapped = wrapped("a std::vector<int>::push_back", 20);
+        assert_eq!(wrapped, ["a std::vector<int>::", "    push_back"]);
+        assert_eq!(super::wrapped("it was at most 37.7 MiB", 20), ["it was at most", "    37.7 MiB"]);
+        assert_eq!(super::wrapped(&"x".repeat(10), 6), ["xxxxxx", "   xxx", "   x"]);
     }
 }

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use crate::escape::shown;
-use crate::layout::{Kind, Layout, letters, wrapped};
+use crate::layout::{Kind, Layout, wrapped};
+use crate::shorten::letters;
 use crate::{Block, Chart, Facts, Flame, Note, Page, Value};
 
 /// The style of text output.

@@ -8,7 +8,7 @@ use super::site_tables::{NOT_KNOWN, SiteTables, title as name};
 use crate::calls::{Around, Group, Groups, Place, Places, title};
 
 /// Maximum number of lines in a row.
-const LINES: usize = 3;
+pub(super) const LINES: usize = 3;
 /// Maximum number of callers in a row.
 const CALLERS: usize = 3;
 
@@ -46,13 +46,6 @@ pub struct Grouped<'s> {
 }
 
 impl Grouped<'_> {
-    /// Adds the table of a measure with this total.
-    pub fn describe(&self, measure: Measure, total: Amount, tables: SiteTables, page: &mut Page) {
-        let values = [Value::text(name(measure)), Value::Bytes(total.bytes), Value::Count(total.blocks)];
-        page.heading(Note::new("{}: {} in {} blocks").with(values));
-        page.push(self.table(measure, total, tables));
-    }
-
     /// Returns the table of a measure.
     pub(super) fn table(&self, measure: Measure, total: Amount, tables: SiteTables) -> Table {
         let SiteTables { rows, by_blocks, .. } = tables;
@@ -79,7 +72,8 @@ impl Grouped<'_> {
         }
         if !rest.is_empty() {
             let rest: Vec<_> = rest.iter().filter(|(_, amount)| tables.rank(*amount) > 0).collect();
-            let others = format!("{} others", Value::Count(rest.len() as u64));
+            let others = if rest.len() == 1 { "other" } else { "others" };
+            let others = format!("{} {others}", Value::Count(rest.len() as u64));
             let own = |number: &Option<u32>| match number {
                 Some(number) => {
                     self.groups.groups.get(*number as usize).map_or(Amount::default(), |group| group.own.get(measure))
@@ -126,7 +120,7 @@ impl Grouped<'_> {
 }
 
 /// Returns up to `count` keys with the largest amounts.
-fn most<'c, K: Copy + 'c>(
+pub(super) fn most<'c, K: Copy + 'c>(
     all: impl Iterator<Item = (&'c K, &'c Counts)>,
     count: usize,
     rank: impl Fn(&Counts) -> u64,

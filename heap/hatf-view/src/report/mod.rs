@@ -27,6 +27,7 @@ mod fragmentation;
 mod groups;
 #[cfg(feature = "native")]
 mod leaks;
+mod overview;
 mod page;
 #[cfg(feature = "native")]
 mod profile;
@@ -39,6 +40,7 @@ pub use fragmentation::{Fragmentation, FragmentationOptions, ReadTrace, default_
 pub use groups::Grouped;
 #[cfg(feature = "native")]
 pub use leaks::{Leaks, LeaksOf, Startup, Suppressed};
+pub use overview::Overview;
 #[cfg(feature = "native")]
 pub use profile::{ProfileReport, ProfileTable, Shows};
 pub use site_tables::SiteTables;

@@ -53,7 +53,7 @@ impl Source {
 
     /// Opens the trace. Prints messages about the trace when it is first opened.
     pub(crate) fn open(&self) -> Result<TraceReader> {
-        let note: fn(&str) = if self.noted.load(Ordering::Relaxed) { |_: &str| () } else { super::print_message };
+        let note: fn(&str) = if self.noted.load(Ordering::Relaxed) { |_: &str| () } else { super::print_warning };
         let options = super::open_options(self.from, note);
         match self.reread.get() {
             Some(input) => forms::read(input.open()?, &options),

@@ -39,6 +39,7 @@ mod written;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hatf_trace::Error;
@@ -276,10 +277,31 @@ pub(crate) fn compose_after_answer(message: impl FnOnce() -> String + Send + 'st
     }
 }
 
-/// Prints the messages for the end of the command.
+/// Returns the number of messages that will be printed after the answer of the command.
+pub(crate) fn messages_after_answer() -> usize {
+    MESSAGES.lock().map_or(0, |messages| messages.len())
+}
+
+/// Prints the messages for the end of the command, wrapped like the answer.
 pub(crate) fn print_messages() {
     let messages = MESSAGES.lock().map(|mut messages| std::mem::take(&mut *messages));
-    messages.into_iter().flatten().for_each(|message| print_message(&message()));
+    let width = metatf_cli::stderr_width().map(|width| width.saturating_sub("hatf: ".len()));
+    for message in messages.into_iter().flatten().map(|message| message()) {
+        print_message(&width.map_or(message.clone(), |width| metatf_page::wrapped(&message, width).join("\n")));
+    }
+}
+
+/// Whether warnings are printed after the answer of the command.
+static WARNS_LAST: AtomicBool = AtomicBool::new(false);
+
+/// Makes [`print_warning`] print warnings after the answer of the command.
+pub(crate) fn warn_last() {
+    WARNS_LAST.store(true, Ordering::Relaxed);
+}
+
+/// Prints a warning, either immediately or after the answer of the command.
+pub(crate) fn print_warning(message: &str) {
+    if WARNS_LAST.load(Ordering::Relaxed) { print_after_answer(message.to_owned()) } else { print_message(message) }
 }
 
 /// Prints a message to standard error. Failure to print is ignored.

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use hatf_host::record::{path_from_json, path_to_json};
 use hatf_lab::sites::{Amount, Sites};
 use hatf_lab::{Cause, Change, Heap, HeapTracker, ObjectEvent, Observer};
-use hatf_trace::event::{Event, EventKind, UserMetadata};
+use hatf_trace::event::{Event, EventKind, UserMetadata, shell_words};
 use hatf_trace::{Error, Result};
 use metatf_cli::OutputArgs;
 use metatf_page::{Column, Note, Page, Report, Table, Value};
@@ -226,7 +226,7 @@ pub(super) fn peaks(folder: &Path) -> Result<Vec<PeakOfProcess>> {
         let (counted, told) = count(trace.clone(), None).ok()?;
         let command = if listed.command.is_empty() { told.command } else { listed.command };
         let bytes = counted.peak.unwrap_or_default().bytes;
-        Some(PeakOfProcess { number: listed.number, command: command.join(" "), trace, bytes })
+        Some(PeakOfProcess { number: listed.number, command: shell_words(&command), trace, bytes })
     };
     Ok(list(folder)?.into_iter().filter_map(peak).collect())
 }

@@ -1,23 +1,24 @@
 //! `hatf run`: finds the lines of code that hold memory in one command.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 
 use clap::Parser as _;
 use hatf_lab::HeapTracker;
-use hatf_lab::sites::{Counts, Measure};
+use hatf_lab::sites::Counts;
+use hatf_trace::event::shell_words;
 use hatf_trace::{Error, Result};
 use hatf_view::analysis::ReportBuilder;
 use hatf_view::calls::{GroupBy, Groups, Places};
 use hatf_view::page::{Collected, HeapPage, Section, Side};
-use hatf_view::report::Grouped;
+use hatf_view::report::{Grouped, Overview};
 use hatf_view::verdict::Facts;
-use metatf_cli::{Style, print_into, stderr};
-use metatf_page::{Note, Page, Report, Value};
-use serde::Serialize;
+use metatf_cli::{Style, stderr, stderr_width};
+use metatf_page::{Form, Note, Page, Report as _, Value, render};
 
-use super::lab::{Source, Tables};
+use super::lab::Source;
 use super::processes::peaks;
 use super::record::options::PythonBlocks;
 use super::record::processes::folder_of;
@@ -26,7 +27,7 @@ use super::record::trace_output::free_name;
 use super::report::write_page;
 use super::sites::Folded;
 use super::symbols::{Symbols, allocated};
-use super::{Cli, Command, print_message, record};
+use super::{Cli, Command, messages_after_answer, print_message, record, warn_last};
 
 /// Run a program and show which of its functions hold memory, on one screen and in an HTML report.
 ///
@@ -69,8 +70,12 @@ pub(crate) struct Run {
     command: Vec<OsString>,
 }
 
-/// Maximum number of rows per table, so that the output fits on one screen.
-const ROWS: usize = 5;
+/// Maximum number of lines including warnings, if the table has more than the minimum number of rows.
+const LINES: usize = 30;
+/// Minimum and maximum number of functions in the table.
+const ROWS: (usize, usize) = (2, 8);
+/// Maximum number of suggested commands.
+const SUGGESTIONS: usize = 3;
 
 pub(crate) fn run(options: &Run) -> Result<u8> {
     let program = options.command.first().map(|program| Path::new(program).file_name().unwrap_or(program));
@@ -85,6 +90,7 @@ pub(crate) fn run(options: &Run) -> Result<u8> {
     arguments.extend(options.command.iter().cloned());
     let parsed = Cli::try_parse_from(arguments).map_err(|error| Error::Usage(error.to_string()))?;
     let Command::Record(record) = parsed.command else { return Ok(0) };
+    warn_last();
     let has_arenas = hides_its_objects(&record) && record.python.is_some();
     let status = record::run(&record)?;
     if !trace.is_file() {
@@ -120,17 +126,23 @@ fn largest(trace: &Path) -> (PathBuf, Option<String>) {
 fn shortened(command: &str) -> String {
     let program = command.split(' ').next().unwrap_or_default().len();
     let start = command.get(..program).and_then(|program| program.rfind('/')).map_or(0, |slash| slash + 1);
-    let command = command.get(start..).unwrap_or(command);
-    match command.char_indices().nth(COMMAND_MAX) {
-        Some((end, _)) => format!("{}..", command.get(..end).unwrap_or(command)),
-        None => command.to_owned(),
-    }
+    cut(command.get(start..).unwrap_or(command), COMMAND_MAX)
 }
 
 /// Maximum number of characters of a command in a sentence.
 const COMMAND_MAX: usize = 60;
+/// Maximum number of characters of the command in the title.
+const TITLE_MAX: usize = 160;
 
-/// Prints the tables and writes the HTML report. `has_arenas` states that arenas contain Python's small objects.
+/// Truncates a string to this many characters.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}..", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}
+
+/// Prints the sentences, a table of functions and the next commands, and writes the HTML report. `has_arenas` states that arenas contain Python's small objects.
 fn show(options: &Run, trace: &Path, process: Option<String>, has_arenas: bool) -> Result<()> {
     let source = Source::new(trace.to_owned(), None, None);
     let mut tracker = HeapTracker::new((ReportBuilder::new(), Collected::new()));
@@ -164,6 +176,7 @@ fn show(options: &Run, trace: &Path, process: Option<String>, has_arenas: bool) 
     let facts =
         Facts { report: &report, places: &places, groups: &groups, counts: &counts, timeline: recorded.timeline() };
     let (sentences, below) = (facts.sentences(), &[Section::report(report.page())]);
+    let growths = facts.growths();
     let sides = &[Side { recorded: &recorded, places: &places, groups: &groups }];
     let said = sentences.clone();
     let threads = source.threads();
@@ -171,55 +184,76 @@ fn show(options: &Run, trace: &Path, process: Option<String>, has_arenas: bool) 
 
     let mut total = Counts::default();
     counts.iter().for_each(|site| total.add(site));
-    let mut screen = Page::new(options.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "));
-    process.into_iter().for_each(|process| screen.note(process));
-    said.into_iter().for_each(|sentence| screen.note(sentence.text));
+    let command = shell_words(options.command.iter().map(|word| word.to_string_lossy()));
+    let mut top = Page::new(cut(&command, TITLE_MAX));
+    let has_others = process.is_some();
+    process.into_iter().for_each(|process| top.note(process));
+    said.into_iter().for_each(|sentence| top.note(sentence.text));
     let grouped = Grouped { places: &places, groups: &groups, inclusive: false };
-    let tables = Tables { rows: ROWS, ..Tables::default() }.by(false);
-    for measure in [Measure::Peak, Measure::Leaked].into_iter().filter(|measure| measure.is_known(&heap)) {
-        let amount = total.get(measure);
-        // Omit the blocks live at the end if their amount is the same as at the peak.
-        if amount.blocks > 0 && (measure == Measure::Peak || total.peak != total.leaked) {
-            grouped.describe(measure, amount, tables, &mut screen);
+    let overview = Overview::new(grouped, &growths, report.is_complete);
+    let screen = |rows: usize| {
+        let mut screen = top.clone();
+        screen.subheading("");
+        Some(overview.table(rows)).filter(|table| !table.is_empty()).into_iter().for_each(|table| screen.push(table));
+        places.wrappers_sentence().into_iter().for_each(|folded| screen.push(folded));
+        screen.heading("NEXT");
+        screen.push(Note::new("{}: HTML report over time and by call").with([Value::text(page.display().to_string())]));
+        if has_arenas {
+            let command = if command.len() > COMMAND_MAX { ".." } else { &command };
+            screen.note(format!(
+                "hatf run --python=objects {command}: records each small object, which takes several times as long"
+            ));
         }
-    }
-    places.wrappers_sentence().into_iter().for_each(|folded| screen.push(folded));
-    screen.heading("NEXT");
-    screen.push(
-        Note::new("{}: HTML report over time and by call; open it in a browser")
-            .with([Value::text(page.display().to_string())]),
-    );
-    if has_arenas {
-        let command = options.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-        screen.note(format!(
-            "hatf run --python=objects {command}: records each small object instead of arenas of 1 MiB, which takes several times as long"
-        ));
-    }
-    next(&total, &groups, &name, &mut screen);
-    print_into(&Screen { page: screen }, &mut stderr(Style::Text))?;
+        let next = next(&total, overview.has_growth(), has_others, &name);
+        let count = SUGGESTIONS - usize::from(has_arenas);
+        next.into_iter().take(count).for_each(|(command, why)| screen.note(format!("{command}: {why}")));
+        screen
+    };
+    print_fitting(screen)?;
     if options.open {
         open(&page);
     }
     Ok(())
 }
 
-/// Suggests commands that show more details of notable findings.
-fn next(total: &Counts, groups: &Groups, trace: &str, screen: &mut Page) {
-    let mut command = |command: &str, why: &str| screen.note(format!("{command}: {why}"));
-    if total.leaked.bytes > total.peak.bytes / 4 {
-        command(&format!("hatf leaks {trace}"), "memory that is live at the end, its age and its growth");
+/// Prints the page with as many rows as fit [`LINES`] together with the messages after it.
+fn print_fitting(page: impl Fn(usize) -> Page) -> Result<()> {
+    let (least, most) = ROWS;
+    let printed = |rows| {
+        let mut text = Vec::new();
+        render(&page(rows), Form::text(stderr_width()), &mut text)?;
+        std::io::Result::Ok(text)
+    };
+    let lines_per_message = match stderr_width() {
+        None => 1,
+        Some(120..) => 2,
+        Some(_) => 3,
+    };
+    let lines = LINES.saturating_sub(messages_after_answer() * lines_per_message);
+    let mut text = printed(most)?;
+    for rows in (least..most).rev() {
+        if text.iter().filter(|byte| **byte == b'\n').count() <= lines {
+            break;
+        }
+        text = printed(rows)?;
     }
-    if total.short.blocks > total.allocated.blocks / 4 {
-        command(&format!("hatf churn {trace}"), "short-lived blocks, and how to avoid them");
-    }
-    if groups.groups.len() > ROWS {
-        command(&format!("hatf sites {trace}"), "all functions; --of NAME shows a function's callers and callees");
-    }
-    if let Some(folder) = Path::new(trace).parent().filter(|folder| folder.extension() == Some(OsStr::new("processes")))
-    {
-        command(&format!("hatf processes {}", folder.display()), "all recorded processes");
-    }
-    command(&format!("hatf whatif {trace}"), "allocators and settings that would save memory");
+    Ok(stderr(Style::Text).write_all(&text)?)
+}
+
+/// Returns commands that answer the questions raised by notable findings, and the reasons, most important first.
+fn next(total: &Counts, has_growth: bool, has_others: bool, trace: &str) -> Vec<(String, &'static str)> {
+    let folder = Path::new(trace).parent().filter(|folder| folder.extension() == Some(OsStr::new("processes")));
+    let recording = folder.map_or_else(|| trace.to_owned(), |folder| folder.display().to_string());
+    let leaks = total.leaked.bytes > total.peak.bytes / 4 || has_growth;
+    let all = [
+        (has_others, "processes", &*recording, "all recorded processes"),
+        (leaks, "leaks", trace, "memory live at the end, its growth"),
+        (total.short.blocks > total.allocated.blocks / 10, "churn", trace, "how to avoid short-lived blocks"),
+        (true, "sites", trace, "all functions, with callers"),
+        (true, "whatif", trace, "allocators that would save memory"),
+    ];
+    let asked = all.into_iter().filter(|(is_asked, ..)| *is_asked);
+    asked.map(|(_, name, of, why)| (shell_words(["hatf", name, of]), why)).collect()
 }
 
 /// Opens the HTML report in the default browser.
@@ -228,18 +262,5 @@ fn open(page: &Path) {
         Process::new("xdg-open").arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     if let Err(error) = started {
         print_message(&format!("could not run xdg-open: {error}; open {} in a browser", page.display()));
-    }
-}
-
-/// The printed output.
-#[derive(Serialize)]
-struct Screen {
-    #[serde(skip)]
-    page: Page,
-}
-
-impl Report for Screen {
-    fn page(&self) -> Page {
-        self.page.clone()
     }
 }

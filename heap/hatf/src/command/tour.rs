@@ -6,12 +6,12 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use hatf_trace::event::Call;
+use hatf_trace::event::{Call, shell_words};
 use hatf_trace::forms;
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::{Error, Event, EventKind, EventSource as _, Item, Result};
 use hatf_view::calls::Folding;
-use metatf_cli::{OutputFile, Style, print_into, shown, stdout};
+use metatf_cli::{OutputFile, Style, print_into, shown, stdout, stdout_width};
 
 use super::Tour as Options;
 use super::lab::Source;
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         let mut command = vec![OsString::from(&program)];
         command.extend(arguments.iter().map(OsString::from));
         writeln!(out, "1. Record a program: {}\n", program.display())?;
-        writeln!(out, "   $ hatf record -o {} {name} {}", options.output.display(), quoted(arguments))?;
+        writeln!(out, "   $ hatf record -o {} {name} {}", options.output.display(), shell_words(*arguments))?;
         out.flush()?;
         let clock = HeapOptions { resolution: CLOCK, ..HeapOptions::default() };
         let problem = || Error::system(options.output.display().to_string());
@@ -92,7 +92,11 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     let shown = path.display();
     writeln!(out, "\n2. Report on its heap:\n\n   $ hatf report {shown}\n")?;
-    print_into(&analyse(&Source::new(path.to_owned(), None, None), &Symbols::default(), &Folding::default())?, out)?;
+    print_into(
+        &analyse(&Source::new(path.to_owned(), None, None), &Symbols::default(), &Folding::default())?,
+        stdout_width(),
+        out,
+    )?;
     writeln!(out, "\n3. The first records of the trace:\n")?;
     first_records(path, out)?;
     writeln!(
@@ -153,14 +157,4 @@ fn find(name: &str) -> Option<PathBuf> {
         let read = |mut file: std::fs::File| io::Read::read_exact(&mut file, &mut magic);
         runs && std::fs::File::open(file).and_then(read).is_ok() && magic == *b"\x7fELF"
     })
-}
-
-/// Quotes arguments for a shell.
-fn quoted(arguments: &[&str]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    let quote = |argument: &&str| match argument.chars().all(plain) && !argument.is_empty() {
-        true => (*argument).to_owned(),
-        false => format!("'{}'", argument.replace('\'', r"'\''")),
-    };
-    arguments.iter().map(quote).collect::<Vec<_>>().join(" ")
 }

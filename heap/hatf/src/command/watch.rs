@@ -19,7 +19,7 @@ use hatf::watch::{
 };
 use hatf_host::record::Ongoing;
 use hatf_trace::{Error, Result};
-use metatf_cli::{Style, number, print_into, stderr, stdout_is_terminal};
+use metatf_cli::{Style, number, print_into, stderr, stderr_width, stdout_is_terminal};
 use metatf_page::{Column, Facts, Note, Page, Report, Table, Value};
 use serde::Serialize;
 
@@ -103,7 +103,7 @@ pub(crate) fn run(options: &Watch) -> Result<u8> {
         let path = Value::text(path.display().to_string());
         summary.page.push(Note::new("{} is still being written").with([path]));
     }
-    print_into(&summary, &mut stderr(Style::Text))?;
+    print_into(&summary, stderr_width(), &mut stderr(Style::Text))?;
     Ok(ended.unwrap_or(0))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metatf_page::{shown, units};
+use metatf_page::{shortened, shown, units};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -281,6 +281,9 @@ fn functions(frame: &mut Frame<'_>, functions: &Functions, view: &View, area: Re
         Sort::Allocated => functions.total.allocated.bytes,
         _ => functions.total.live.bytes,
     };
+    let widths: Vec<u16> =
+        [9, 6, 9, 9, 10].into_iter().enumerate().filter(|(n, _)| shown_columns(*n)).map(|n| n.1).collect();
+    let room = usize::from(area.width).saturating_sub(widths.iter().map(|width| usize::from(*width) + 1).sum());
     let body = rows.into_iter().skip(scroll).map(|function| {
         let part = if view.sort == Sort::Allocated { function.allocated.bytes } else { function.live.bytes };
         cells([
@@ -289,12 +292,10 @@ fn functions(frame: &mut Frame<'_>, functions: &Functions, view: &View, area: Re
             units::count(function.live.blocks),
             units::bytes(function.allocated.bytes),
             units::bytes_change(function.growth),
-            shown(&function.name).into_owned(),
+            shortened(&shown(&function.name), room).into_owned(),
         ])
     });
-    let widths = [9, 6, 9, 9, 10].map(Constraint::Length).into_iter().chain([Constraint::Min(10)]);
-    let widths: Vec<_> =
-        widths.enumerate().filter(|(column, _)| shown_columns(*column)).map(|(_, width)| width).collect();
+    let widths: Vec<_> = widths.into_iter().map(Constraint::Length).chain([Constraint::Min(10)]).collect();
     frame.render_widget(Table::new(body, widths).header(head).block(block), area);
 }
 

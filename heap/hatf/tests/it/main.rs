@@ -49,6 +49,7 @@ mod sites;
 mod sizes;
 mod stacks;
 mod symbols;
+mod terminal;
 mod tour;
 mod truth;
 mod valgrind;

@@ -21,7 +21,7 @@ use hatf_view::analysis::ReportBuilder;
 use hatf_view::calls::Folding;
 use hatf_view::verdict::Summary;
 use metatf::container::{FlushEvery, Sink, WriteOptions};
-use metatf_cli::{OutputFile, OutputFolder, Style, print_into, stderr};
+use metatf_cli::{OutputFile, OutputFolder, Style, print_into, stderr, stderr_width};
 
 use super::print_message;
 use super::symbolize::write_symbols;
@@ -102,7 +102,11 @@ fn run_program(options: &Options) -> Result<u8> {
     let printed = analysis.map_or(Ok(()), |analysis| {
         let (heap, (builder, moments)) = analysis.into_parts();
         let timeline = moments.timeline(&heap.objects);
-        print_into(&Summary::new(&builder, &heap, &timeline, &Folding::default()), &mut stderr(Style::Text))
+        print_into(
+            &Summary::new(&builder, &heap, &timeline, &Folding::default()),
+            stderr_width(),
+            &mut stderr(Style::Text),
+        )
     });
     // The program ran, so return its status and only print other failures.
     let mut code = outcome.exit_code();

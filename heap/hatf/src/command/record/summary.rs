@@ -9,7 +9,7 @@ use metatf_cli::shown;
 
 use super::options::{PythonBlocks, Record as Options};
 use super::processes::Processes;
-use crate::command::print_message;
+use crate::command::print_warning as print_message;
 
 /// Maximum number of programs named because they were not recorded.
 const PROGRAMS: usize = 5;
@@ -34,7 +34,9 @@ pub(super) struct Known<'a> {
 
 /// Warns that calls to an allocator are not recorded, and suggests a solution.
 pub(super) fn print_not_recorded(linked_in: &LinkedIn) {
-    print_message(&format!("{linked_in}; link it as a shared library, or use hatf_record::Recording in Rust"));
+    crate::command::print_message(&format!(
+        "{linked_in}; link it as a shared library, or use hatf_record::Recording in Rust"
+    ));
 }
 
 /// Prints the summary line and the warnings that were not printed before the program ran.
