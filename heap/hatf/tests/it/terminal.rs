@@ -1,4 +1,5 @@
 //! Text reports fit the terminal, and the output of `hatf run` fits one screen.
+#![expect(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::Command;
