@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::codes::{Code, Severity};
+use crate::line::{Items, LINE};
 use crate::nearest::nearest;
 use crate::rules::Rule;
 use crate::span::{Source, Span};
@@ -99,13 +100,15 @@ pub(crate) struct Draft {
     label: String,
     secondary: Vec<(Span, String)>,
     help: Option<String>,
+    /// The location and the new text of the item that replaces [`LINE`] in the help.
+    line: Option<(Span, String)>,
     suggestion: Option<Suggestion>,
 }
 
 impl Draft {
     pub(crate) fn new(code: Code, span: Span, message: impl Into<String>) -> Draft {
         let (label, secondary) = (String::new(), Vec::new());
-        Draft { code, message: message.into(), span, label, secondary, help: None, suggestion: None }
+        Draft { code, message: message.into(), span, label, secondary, help: None, line: None, suggestion: None }
     }
 
     pub(crate) fn message(&self) -> &str {
@@ -132,20 +135,33 @@ impl Draft {
         self
     }
 
-    /// Calls [`help`](Self::help) if there is a hint.
-    pub(crate) fn maybe_help(self, text: Option<String>) -> Draft {
-        match text {
-            Some(text) => self.help(text),
+    /// Adds a suggestion if `name`, located at `span`, is close to a known name.
+    pub(crate) fn did_you_mean<'a>(self, span: Span, name: &str, known: impl IntoIterator<Item = &'a str>) -> Draft {
+        match nearest(name, known) {
+            Some(near) => self.write(span, near).replace(span, near),
             None => self,
         }
     }
 
-    /// Adds a suggestion if `name`, located at `span`, is close to a known name.
-    pub(crate) fn did_you_mean<'a>(self, span: Span, name: &str, known: impl IntoIterator<Item = &'a str>) -> Draft {
-        match nearest(name, known) {
-            Some(near) => self.help(format!("did you mean `{near}`?")).replace(span, near),
-            None => self,
-        }
+    /// Replaces the hint by one to write the item at a location with another text there.
+    pub(crate) fn write(self, span: Span, text: impl Into<String>) -> Draft {
+        self.help(format!("write `{LINE}`")).line(span, text)
+    }
+
+    /// Works like [`line`](Self::line).
+    pub(crate) fn line_of(self, (span, text): (Span, String)) -> Draft {
+        self.line(span, text)
+    }
+
+    /// Replaces [`LINE`] in the hint by the item at a location.
+    pub(crate) fn quote(self, span: Span) -> Draft {
+        self.line(Span::at(span.start()), "")
+    }
+
+    /// Replaces [`LINE`] in the hint by the item at a location, with another text there.
+    pub(crate) fn line(mut self, span: Span, text: impl Into<String>) -> Draft {
+        self.line = Some((span, text.into()));
+        self
     }
 
     /// Adds an edit that replaces `span` with `text`. Predefined records are not part of the text, so nothing is added
@@ -181,6 +197,8 @@ pub(crate) const MOST_DIAGNOSTICS: usize = 100;
 pub(crate) struct Reporter<'a> {
     pub(crate) source: &'a Source<'a>,
     list: Vec<Diagnostic>,
+    /// For each diagnostic, the edit of the item in its help.
+    lines: Vec<Option<(Span, String)>>,
     seen: HashSet<(Code, Span)>,
     errors: usize,
     warnings: usize,
@@ -188,7 +206,7 @@ pub(crate) struct Reporter<'a> {
 
 impl<'a> Reporter<'a> {
     pub(crate) fn new(source: &'a Source<'a>) -> Reporter<'a> {
-        Reporter { source, list: Vec::new(), seen: HashSet::new(), errors: 0, warnings: 0 }
+        Reporter { source, list: Vec::new(), lines: Vec::new(), seen: HashSet::new(), errors: 0, warnings: 0 }
     }
 
     pub(crate) fn add(&mut self, draft: Draft) {
@@ -200,6 +218,7 @@ impl<'a> Reporter<'a> {
         *count += 1;
         let secondary = draft.secondary.into_iter().map(|(span, text)| self.place(span, text)).collect();
         let primary = self.place(draft.span, draft.label);
+        self.lines.push(draft.line);
         self.list.push(Diagnostic {
             code: draft.code,
             severity,
@@ -243,6 +262,7 @@ impl<'a> Reporter<'a> {
 
     /// Returns the diagnostics in text order. If there is a syntax error, removes diagnostics that it may have caused.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
+        self.insert_lines();
         if self.list.iter().any(|d| d.code.is_syntax()) {
             self.list.retain(|d| !d.code.needs_whole_text());
         }
@@ -250,5 +270,23 @@ impl<'a> Reporter<'a> {
         self.list.truncate(MOST_DIAGNOSTICS);
         self.list.sort_by_key(|d| (d.primary.span.start, d.code));
         self.list
+    }
+
+    /// Inserts the items of the text in the hints.
+    fn insert_lines(&mut self) {
+        let lines = std::mem::take(&mut self.lines);
+        if lines.iter().all(Option::is_none) {
+            return;
+        }
+        let items = Items::new(self.source);
+        for (found, line) in self.list.iter_mut().zip(lines) {
+            let (Some(help), Some((place, text))) = (&mut found.help, line) else { continue };
+            if help.contains(LINE) {
+                let item =
+                    items.as_ref().filter(|_| !place.is_predefined()).and_then(|items| items.edited(place, &text));
+                *help = help
+                    .replace(LINE, item.as_ref().map_or(if text.is_empty() { "..." } else { &text }, String::as_str));
+            }
+        }
     }
 }

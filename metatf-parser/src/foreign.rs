@@ -31,7 +31,7 @@ const TYPE_NAMES: &[(&str, &[&str])] = &[
     ("i64", &["int64", "long", "s64", "isize", "sint64", "sfixed64", "long_long", "long_int", "ssize_t", "intptr_t"]),
     ("f32", &["float", "float32", "f4", "single", "real"]),
     ("f64", &["double", "float64", "f8"]),
-    ("text", &["string", "str", "utf8", "varchar", "wstring", "std_string", "pstring"]),
+    ("text", &["string", "str", "utf8", "varchar", "nvarchar", "wstring", "std_string", "pstring"]),
     ("cstring", &["strz", "asciiz", "cstr", "stringz", "zstring", "nul_terminated", "c_string"]),
     ("bytes", &["blob", "bytea", "binary"]),
 ];
@@ -91,7 +91,28 @@ pub(crate) fn guess(word: &str) -> Option<(&'static str, &'static str)> {
         "pointer" | "ptr" | "address" | "addr" | "void" => ("u64", "hex"),
         "bit" | "bits" | "flag" | "flags" | "bitfield" | "mask" => ("u8", "hex"),
         "enum" | "id" | "code" | "kind" => ("u8", ""),
+        "decimal" | "numeric" | "money" => ("f64", ""),
         "array" | "list" | "vec" | "data" | "buffer" | "raw" | "any" | "object" => ("bytes 16", ""),
+        _ => return None,
+    })
+}
+
+/// Returns the type that stores one value of a format of Python's `struct`, such as `<f` or `16s`.
+pub(crate) fn struct_format(text: &str) -> Option<String> {
+    let text = text.trim_start_matches(['<', '>', '!', '=', '@']).trim();
+    let count = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '?');
+    Some(match (count, text.strip_prefix(count)?) {
+        ("" | "1", "b") => "i8".to_owned(),
+        ("" | "1", "B" | "?" | "c") => "u8".to_owned(),
+        ("" | "1", "h") => "i16".to_owned(),
+        ("" | "1", "H") => "u16".to_owned(),
+        ("" | "1", "i" | "l") => "i32".to_owned(),
+        ("" | "1", "I" | "L") => "u32".to_owned(),
+        ("" | "1", "q" | "n") => "i64".to_owned(),
+        ("" | "1", "Q" | "N" | "P") => "u64".to_owned(),
+        ("" | "1", "f") => "f32".to_owned(),
+        ("" | "1", "d") => "f64".to_owned(),
+        (count, "s" | "p" | "B" | "c" | "x") => format!("bytes {}", count.parse::<u32>().ok().filter(|n| *n > 0)?),
         _ => return None,
     })
 }
@@ -186,7 +207,11 @@ pub(crate) fn name_list(text: &str, masks: bool) -> Option<String> {
             return None;
         }
         match code {
-            Some(range) if is_range(range) => out.push(format!("{range} {name}")),
+            Some(range) if is_range(range) => {
+                let (first, last) = range.split_once('-')?;
+                let is_reversed = number(first)? > number(last)?;
+                out.push(if is_reversed { format!("{last}-{first} {name}") } else { format!("{range} {name}") });
+            }
             Some(code) => {
                 let value = number(code)?;
                 let value = match masks {

@@ -4,6 +4,7 @@
 
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::span::Span;
 
 /// Maximum nesting depth of parentheses and records (spec 3.5).
@@ -192,9 +193,12 @@ impl Lexer<'_, '_, '_> {
             self.out.open_comment = true;
             let place = Span::new(start, start + 2);
             self.report.add(
-                Draft::new(Code::OpenComment, place, "unterminated comment")
-                    .label("the comment starts here")
-                    .help("add `*/` at the end of the comment"),
+                Draft::new(Code::OpenComment, place, "unterminated comment").label("the comment starts here").help(
+                    match self.text.get(start..).and_then(|rest| rest.lines().next()).filter(|line| line.len() < 100) {
+                        Some(line) => format!("write `{} */`, or `*/` on a later line", line.trim_end()),
+                        None => "add `*/` at the end of the comment".to_owned(),
+                    },
+                ),
             );
             self.bytes.len()
         };
@@ -300,10 +304,12 @@ impl Lexer<'_, '_, '_> {
             }
         }
         self.bad();
+        let content = self.text.get(start..self.at).unwrap_or_default().trim_end_matches([';', '}', ' ', '\t']);
         self.report.add(
             Draft::new(Code::BadString, Span::new(start, start + 1), "unterminated string")
                 .label("the string starts here")
-                .help("add `\"` at the end of the string; write a line break as `\\n`"),
+                .help(format!("write `{LINE}`; a line break in a string is `\\n`"))
+                .line(Span::new(start, self.at), format!("{content}\"")),
         );
         Kind::Text
     }
@@ -312,7 +318,8 @@ impl Lexer<'_, '_, '_> {
         self.bad();
         self.report.add(
             Draft::new(Code::BadString, Span::new(self.at, self.at + 1), "unknown escape in a string")
-                .help(r#"the escapes are `\n`, `\t`, `\r`, `\\` and `\"`"#),
+                .help(format!(r#"write `{LINE}`: the escapes are `\n`, `\t`, `\r`, `\\` and `\"`"#))
+                .line(Span::new(self.at, self.at + 1), "\\\\"),
         );
     }
 }

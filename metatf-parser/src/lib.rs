@@ -18,7 +18,7 @@
 //! let parsed = metatf_parser::parse("heap.dtd", text);
 //! let shown = metatf_parser::render(&parsed.diagnostics[1], "heap.dtd", text, false);
 //! assert!(shown.starts_with("error[E0301]: record `free` has no field `adress`"));
-//! assert!(shown.contains("heap.dtd:1:56") && shown.contains("did you mean `address`?"));
+//! assert!(shown.contains("heap.dtd:1:56") && shown.contains("write `address.width = 8;`"));
 //! ```
 //!
 //! The stages are `text` (UTF-8), `lexer` (tokens, comments, nesting depth), `syntax` (a syntax tree, built with pest
@@ -42,6 +42,7 @@ mod hover;
 #[cfg(feature = "index")]
 pub mod index;
 mod lexer;
+mod line;
 #[cfg(feature = "index")]
 mod lint;
 mod nearest;

@@ -76,6 +76,11 @@ impl<'a> Source<'a> {
         Source { bytes, line_starts, start }
     }
 
+    /// Returns the whole text, unless it is not valid UTF-8.
+    pub(crate) fn all(&self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes).ok()
+    }
+
     /// Returns the text at a location, unless the text is not valid UTF-8.
     pub(crate) fn text(&self, span: Span) -> Option<&'a str> {
         std::str::from_utf8(self.bytes.get(span.range())?).ok()

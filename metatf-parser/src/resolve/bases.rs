@@ -6,6 +6,7 @@ use super::model::{Model, ScopeIndex, VFIELD, Visible};
 use crate::ast::Reference;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::schema::{Interpretation, LeafId, RecordId};
 
 /// Number of predefined records, which come first in [`crate::schema::Dtd::records`].
@@ -47,7 +48,8 @@ pub(super) fn resolve(
                 reference.span,
                 format!("record `{}` has no number field `{}` to use as a base", record.text, name.text),
             )
-            .help("write `baseOffset RECORD.FIELD.value`; the tag cannot be a base")
+            .help(format!("a base is a number of `{}`, but not its tag, as in `{LINE}`", record.text))
+            .line(name.span, layout.leaves.iter().find(|leaf| !leaf.is_tag).map_or("FIELD", |leaf| leaf.name))
             .did_you_mean(name.span, name.text, layout.leaves.iter().filter(|l| !l.is_tag).map(|l| l.name)),
         );
         return None;
@@ -60,13 +62,15 @@ fn unknown_record(model: &Model, scope: ScopeIndex, reference: &Reference, repor
     let Some(record) = reference.path.first() else { return };
     let tops = model.top_records(scope);
     let names = tops.iter().filter_map(|r| model.records.get(*r)).map(|r| r.ast.name.text);
+    let first = names.clone().next();
     report.add(
         Draft::new(
             Code::BaseUnknown,
             reference.span,
             format!("this section has no record `{}` to use as a base", record.text),
         )
-        .help("use a record of the same section, or a global record")
+        .help(format!("use a record of the same section or the top level, as in `{LINE}`"))
+        .line(record.span, first.unwrap_or("RECORD"))
         .did_you_mean(record.span, record.text, names),
     );
 }

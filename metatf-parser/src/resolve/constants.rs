@@ -2,6 +2,7 @@
 
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::schema::{Interpretation, Leaf, Width};
 use crate::span::Span;
 
@@ -10,7 +11,19 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
     if !leaf.is_numeric() {
         report.add(
             Draft::new(Code::ConstantArray, place, format!("`{}` is a byte array and cannot be constant", leaf.name))
-                .help("a constant must be a number of up to 8 bytes"),
+                .help(match leaf.width {
+                    Width::Array(bytes @ 1..=8) => {
+                        let text = report.source.text(place).filter(|text| text.starts_with('\''));
+                        // The first character is the most significant byte.
+                        let reversed = text.map_or_else(String::new, |text| {
+                            let text: String = text.chars().rev().collect();
+                            format!(", and in a little-endian file, `{}.value = {text};`", leaf.name)
+                        });
+                        format!("write `{}: u{}`{reversed}", leaf.name, bytes * 8)
+                    }
+                    _ => format!("a constant must be a number of up to 8 bytes: remove `{LINE}`"),
+                })
+                .quote(place),
         );
         return false;
     }
@@ -34,11 +47,16 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
         }
     };
     if !fits {
+        let bytes = (1..8).find(|bytes| unsigned_fits(value, *bytes)).unwrap_or(8);
+        let help = match leaf.interpretation {
+            Interpretation::None => format!("write `{}: u{}`, or another number", leaf.name, u32::from(bytes) * 8),
+            Interpretation::Default(default) if place.is_predefined() || width == 0 => {
+                format!("write `{}: default {value}` for the constant, or remove `{LINE}` for {default}", leaf.name)
+            }
+            _ => format!("write `{}: u{}` for a constant, or remove `{LINE}`", leaf.name, u32::from(bytes) * 8),
+        };
         let message = format!("`{}` cannot be {value}: {holds}", leaf.name);
-        report.add(
-            Draft::new(Code::ConstantRange, place, message)
-                .help("a constant must agree with the width and interpretation of its field"),
-        );
+        report.add(Draft::new(Code::ConstantRange, place, message).help(help).quote(place));
     }
     fits
 }

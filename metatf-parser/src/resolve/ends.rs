@@ -124,7 +124,10 @@ fn streams(record: &Resolved, index: usize, report: &mut Reporter) {
         report.add(
             Draft::new(Code::ScannedItems, leaf.place, message)
                 .also(record.layout.leaves.get(index).map_or(Span::PREDEFINED, |raw| raw.site), "ends the items")
-                .help("store the value in the record (`none` or `delta 0`), or store the number of items (`n*item`)"),
+                .help(format!(
+                    "store the value in the record, as in `{0}: u32`, or store the number of items, as in `n: u16, n*item`",
+                    leaf.leaf.name
+                )),
         );
     }
 }

@@ -13,6 +13,7 @@ use super::model::{Model, VFIELD};
 use crate::ast::{self, Aspect, Expression, Operator, Reference, Step};
 use crate::codes::Code;
 use crate::diagnostic::Draft;
+use crate::line::LINE;
 use crate::schema::{Expr, ExprOp, LeafId, Width};
 use crate::span::{Source, Span};
 
@@ -150,7 +151,8 @@ fn combine(
 
 fn overflow(place: Span) -> Draft {
     Draft::new(Code::ConstantOverflow, place, "this expression goes below 0 or above 2^64-1, or divides by 0")
-        .help("every step of an expression must be an unsigned 64-bit integer")
+        .help(format!("every step of `{LINE}` must be an integer from 0 to 2^64-1"))
+        .quote(place)
 }
 
 impl Context<'_, '_> {
@@ -173,6 +175,11 @@ impl Context<'_, '_> {
             Err(code) => return Err(self.not_found(code, reference, at, source).into()),
         };
         let width = self.widths.get(index).and_then(Option::as_ref).ok_or(Failure::Silent)?;
+        let number = self.numbers().next().unwrap_or_else(|| "FIELD".to_owned());
+        let no_width = |message: &str| {
+            let help = format!("for the value of an earlier number, write `{LINE}`");
+            not_a_number(at, message, help).line(at, format!("{number}.value"))
+        };
         match (reference.of, width) {
             (Aspect::Value | Aspect::Bit(_), Width::Number(_) | Width::Unset) => {
                 u8::try_from(index).map(|id| ExprOp::Leaf(LeafId(id))).map_err(|_| Failure::Silent)
@@ -180,11 +187,15 @@ impl Context<'_, '_> {
             (Aspect::Width, Width::Number(width)) => Ok(ExprOp::Push(u64::from(*width))),
             (Aspect::Width, Width::Array(width)) => Ok(ExprOp::Push(u64::from(*width))),
             (Aspect::Value | Aspect::Bit(_), _) => {
-                Err(not_a_number(at, "the value of a byte array is not a number").into())
+                let name = reference.path.last().map_or("FIELD", |name| name.text);
+                let help = format!(
+                    "only a number has a value and bits: give the field the type of a number, as in `{name}: u32`"
+                );
+                Err(not_a_number(at, "the value of a byte array is not a number", help).into())
             }
-            (Aspect::Width, Width::Unset) => Err(not_a_number(at, "this field has no width").into()),
+            (Aspect::Width, Width::Unset) => Err(no_width("this field has no width").into()),
             (Aspect::Width, Width::Variable(_) | Width::Until(_) | Width::Rest) => {
-                Err(not_a_number(at, "the width of this field is not an integer").into())
+                Err(no_width("the width of this field is not an integer").into())
             }
         }
     }
@@ -221,13 +232,18 @@ impl Context<'_, '_> {
     /// Returns the help for a reference to a field that does not exist.
     fn earlier(&self) -> String {
         let rule = "a width or count may refer only to earlier fields of the same record";
-        let leaves = self.layout.leaves.iter().zip(self.widths).take(self.leaf).rev();
-        let mut numbers = leaves
-            .filter(|(leaf, width)| matches!(width, Some(Width::Number(_))) && !leaf.is_tag && leaf.computed.is_none());
-        match numbers.find(|(leaf, _)| self.repeats.starts_with(&leaf.repeats)).and_then(|(leaf, _)| self.path(leaf)) {
-            Some(path) => format!("{rule}, such as `{path}.value`"),
-            None => rule.to_owned(),
+        match self.numbers().next() {
+            Some(_) => format!("{rule}, as in `{LINE}`"),
+            None => format!("{rule}: list the field first, as in `size: u16`"),
         }
+    }
+
+    /// Returns the paths of the earlier numbers to which the expression can refer, nearest first.
+    fn numbers(&self) -> impl Iterator<Item = String> {
+        let leaves = self.layout.leaves.iter().zip(self.widths).take(self.leaf).rev();
+        let numbers = leaves
+            .filter(|(leaf, width)| matches!(width, Some(Width::Number(_))) && !leaf.is_tag && leaf.computed.is_none());
+        numbers.filter(|(leaf, _)| self.repeats.starts_with(&leaf.repeats)).filter_map(|(leaf, _)| self.path(leaf))
     }
 
     /// Returns the record whose list or block contains the expression, and the location of the leaf in its list.
@@ -263,21 +279,28 @@ impl Context<'_, '_> {
             Code::ForwardReference => Draft::new(code, at, format!("`{path}` does not precede this field")).help(
                 match self.earlier_field(reference, source) {
                     Some(line) => format!("write `{line}`: a width or count may refer only to earlier fields"),
-                    None => format!("a width or count may refer only to earlier fields: list `{path}` first"),
+                    None => format!(
+                        "a width or count may refer only to earlier fields: list `{path}` first, as in `r: ({path}: u16, data: \
+                         bytes {path}.value)`"
+                    ),
                 },
             ),
             Code::OutOfRepetition => {
-                Draft::new(code, at, format!("`{path}` is in a repetition that ends before this field")).help(
-                    "after a repetition, a repeated field has no single value: refer to a field outside the \
-                     repetition, or to a field of the same item",
-                )
+                let known = self.numbers().next().unwrap_or_else(|| "FIELD".to_owned());
+                let whole = reference.path.first().map_or(at, |first| reference.path.last().map_or(at, |l| first.span.to(l.span)));
+                Draft::new(code, at, format!("`{path}` is in a repetition that ends before this field"))
+                    .help(format!(
+                        "after a repetition, a repeated field has no single value: refer to a field outside of it, as in `{LINE}`"
+                    ))
+                    .line(whole, known)
             }
             _ => {
                 let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
                 let (place, name) = reference.path.last().map_or((at, ""), |n| (n.span, n.text));
-                let draft = Draft::new(code, at, format!("this record has no field `{path}` before this field"))
-                    .help(self.earlier());
                 let whole = reference.path.first().map_or(at, |first| first.span.to(place));
+                let draft = Draft::new(code, at, format!("this record has no field `{path}` before this field"))
+                    .help(self.earlier())
+                    .line(whole, self.numbers().next().unwrap_or_default());
                 if self
                     .layout
                     .frames
@@ -285,13 +308,13 @@ impl Context<'_, '_> {
                     .any(|f| f.record == VFIELD && f.parent.is_some_and(|(_, field)| field == path))
                 {
                     let text = format!("{path}.length");
-                    return draft.help(format!("write `{text}.value`")).replace(whole, text);
+                    return draft.write(whole, text.as_str()).replace(whole, text);
                 }
                 let is_record = self.layout.frames.iter().any(|f| f.parent.is_some_and(|(_, field)| field == path));
                 if is_record && reference.of != Aspect::Value {
                     let draft =
                         Draft::new(code, at, format!("`{path}` is a nested record, which has no width and no bits"));
-                    return draft.help(self.earlier());
+                    return draft.help(self.earlier()).line(whole, self.numbers().next().unwrap_or_default());
                 }
                 match self.nested(name) {
                     Some(nested) if nested != path => {
@@ -313,7 +336,6 @@ fn is_statement(source: &Source, line: Span) -> bool {
     source.following(line.end(), 80).trim_start().starts_with(';')
 }
 
-fn not_a_number(at: Span, message: &str) -> Draft {
-    Draft::new(Code::NotANumber, at, message)
-        .help("`.value` requires a number field, and `.width` requires a field whose width is an integer")
+fn not_a_number(at: Span, message: &str, help: String) -> Draft {
+    Draft::new(Code::NotANumber, at, message).help(help)
 }

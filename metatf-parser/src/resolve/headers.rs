@@ -6,6 +6,7 @@ use super::model::Model;
 use crate::ast::Reference;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::schema::{LeafId, RecordId};
 
 /// Returns the leaf of a stream section's element to which a value refers. After all leaves are known,
@@ -21,13 +22,15 @@ pub(super) fn resolve(
     let name = |layout: &Layout| model.records.get(layout.record).map_or("", |record| record.ast.name.text);
     let Some(target) = layouts.iter().position(|layout| is_element(&layout) && name(layout) == record.text) else {
         let known = layouts.iter().filter(is_element).map(name);
+        let first = known.clone().next().unwrap_or("HEADER");
         report.add(
             Draft::new(
                 Code::HeaderField,
                 reference.span,
                 format!("no stream section has the element `{}`", record.text),
             )
-            .help("write `default HEADER.FIELD.value` with the record of the file's header")
+            .help(format!("name the record of the file's header, as in `{LINE}`"))
+            .line(record.span, first)
             .did_you_mean(record.span, record.text, known),
         );
         return None;
@@ -37,7 +40,8 @@ pub(super) fn resolve(
         let last = path.last()?;
         report.add(
             Draft::new(Code::HeaderField, reference.span, format!("`{}` has no field `{}`", record.text, last.text))
-                .help("write `default HEADER.FIELD.value`")
+                .help(format!("name a field of `{}`, as in `{LINE}`", record.text))
+                .line(last.span, layout.leaves.iter().find(|leaf| !leaf.is_tag).map_or("FIELD", |leaf| leaf.name))
                 .did_you_mean(last.span, last.text, layout.leaves.iter().map(|leaf| leaf.name)),
         );
         return None;

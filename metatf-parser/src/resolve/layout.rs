@@ -8,6 +8,7 @@ use super::model::{Field, Model, RecordIndex};
 use crate::ast::{self, Computed, Count, FieldItem, Name};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::schema::{Item, LeafId, Repeated};
 use crate::span::Span;
 use crate::vocabulary::Property;
@@ -233,7 +234,11 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                 Draft::new(Code::CountLater, *first, format!("the count `{}` is listed again later", name.text))
                     .label("encoded here, before the repetition")
                     .also(name.span, "listed again here")
-                    .help("list the count before the repetition, or do not list it again"),
+                    .help(format!(
+                        "list `{0}` before the repetition, as in `{0}: u16, {LINE}`, or only as the count",
+                        name.text
+                    ))
+                    .quote(*first),
             );
         }
         out.extend(self.leaf(name.text, name.span, place).map(Item::Leaf));
@@ -308,7 +313,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         if let Some(tag) = tag {
             self.report.add(
                 Draft::new(Code::TagNotFirst, tag.span, "a repetition cannot be called `tag`")
-                    .help("give the repetition a different name"),
+                    .help(format!("give the repetition a different name, as in `{LINE}`"))
+                    .line(tag.span, "items"),
             );
         }
         self.repeats += 1;
@@ -367,7 +373,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                     count.span,
                     format!("`{}` is in a repetition that ends before this one", count.text),
                 )
-                .help("use a count outside repetitions, or a count of the same item"),
+                .help(format!("count the items with a field that is not repeated, as in `n: u16, {LINE}`"))
+                .line(count.span, "n"),
             );
             return None;
         }

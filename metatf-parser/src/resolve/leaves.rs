@@ -15,6 +15,7 @@ use crate::ast::{self, CountKind, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::foreign;
+use crate::line::LINE;
 use crate::nearest::nearest;
 use crate::schema::{
     Argument, Expr, ExprOp, Interpretation, InterpretationWord, Leaf, LeafId, Names, Origin, Width, expression_text,
@@ -201,6 +202,8 @@ impl<'a> Looker<'_, 'a> {
         let mut broken = matches!(interpretation, None | Some(None)) || matches!(width, Some(None));
         match (&interpretation, &width) {
             _ if self.lookup.has_wrong_type => broken = true,
+            // The type in place of the width has been reported.
+            (None, Some(None)) if found_width.as_ref().is_some_and(|f| matches!(f.setting.value, Value::Word(_))) => {}
             (None, _) => self.no_interpretation(width.as_ref(), report),
             (Some(Some(i)), None) if i.stores() => {
                 broken = true;
@@ -279,7 +282,7 @@ impl<'a> Looker<'_, 'a> {
                 let path = self.layout.leaves.get(items.start).and_then(|leaf| context.path(leaf));
                 let path = path.unwrap_or_else(|| "item.size".to_owned());
                 let item = path.split('.').next().unwrap_or_default();
-                format!("refer to a field of the items, as in `(until {path}.value == 0)*{item}`")
+                format!("write `(until {path}.value == 0)*{item}` with the condition for the last item")
             }));
             return None;
         }
@@ -334,7 +337,8 @@ impl<'a> Looker<'_, 'a> {
         if expression.as_int().is_some_and(|int| int.natural().is_none()) {
             report.add(
                 Draft::new(Code::WidthRange, place, "a width cannot be negative")
-                    .help("use 0 to 8 bytes for a number, and more than 8 for a byte array"),
+                    .help(format!("write `{LINE}`: a number has 0 to 8 bytes, and a byte array more than 8"))
+                    .line(place, report.source.text(place).unwrap_or_default().trim_start_matches(['-', ' '])),
             );
             return None;
         }
@@ -349,7 +353,12 @@ impl<'a> Looker<'_, 'a> {
                 _ => {
                     report.add(
                         Draft::new(Code::WidthRange, place, "a byte array cannot exceed 4294967295 bytes")
-                            .help("use 0 to 8 bytes for a number, and more than 8 for a byte array"),
+                            .help(format!(
+                                "for an array up to the end, write `{LINE}`; for one whose length is in a field, write \
+                                 `{0}.width = length.value;`",
+                                self.raw.name
+                            ))
+                            .line(place, "rest"),
                     );
                     None
                 }
@@ -363,7 +372,11 @@ impl<'a> Looker<'_, 'a> {
         if length.is_none() {
             report.add(
                 Draft::new(Code::WidthRange, int.span.or(place), "a byte array must have 1 to 4294967295 bytes")
-                    .help(format!("for bytes up to a terminator, write `{}.width = until 0;`", self.raw.name)),
+                    .help(format!(
+                        "for bytes up to a terminator, write `{0}.width = until 0;`; for bytes after their length, write \
+                         `{0}: text`",
+                        self.raw.name
+                    )),
             );
         }
         let length = length?;
@@ -448,7 +461,8 @@ impl<'a> Looker<'_, 'a> {
         let Some(value) = value else {
             report.add(
                 Draft::new(Code::ValueKind, place, "a constant must be an integer")
-                    .help("a computed value is not a constant: remove the property"),
+                    .help(format!("a computed value is not a constant: remove `{LINE}`"))
+                    .quote(place),
             );
             return None;
         };
@@ -469,9 +483,20 @@ impl<'a> Looker<'_, 'a> {
                 format!("`{}` is a number and cannot have a `section`", leaf.name),
             )
             .also(self.raw.site, "the field")
-            .help("only a byte array can contain the records of a section"),
+            .help({
+                let name = self.raw.name;
+                let scope = self.model.scopes.iter().find(|scope| number.is_some() && scope.number == number);
+                let bits = if let Width::Number(bytes @ 1..) = leaf.width { bytes * 8 } else { 16 };
+                match (scope.is_some_and(|scope| scope.stream.is_some()), number) {
+                    (true, Some(number)) => {
+                        format!("for an offset into section {number}, write `{name}: u{bits} sectionOffset {number}` instead")
+                    }
+                    _ => format!("for bytes that are records of the section, write `{name}: bytes n.value` with a length `n`"),
+                }
+            }),
             None => Draft::new(Code::NestedSection, place, "a section number must be 1 to 255")
-                .help(format!("for example, write `{}`", Property::Section.example())),
+                .help(format!("write `{LINE}` with the number of the section"))
+                .line(place, self.model.scopes.iter().filter_map(|s| s.number).next_back().unwrap_or(2).to_string()),
             Some(number) => {
                 leaf.section = Some(number);
                 return Some(place);
@@ -528,13 +553,10 @@ impl<'a> Looker<'_, 'a> {
         let name = self.raw.name;
         let draft = |place, message: String| Draft::new(Code::NoInterpretation, place, message);
         let record = self.layout.frames.get(self.raw.frame).and_then(|frame| self.model.records.get(frame.record))?;
-        if foreign::REST_NAMES.contains(&name)
-            && let Some(item) = counted_by(&record.ast.fields, name)
-        {
+        if foreign::REST_NAMES.contains(&name) && counted_by(&record.ast.fields, name).is_some() {
             let message = format!("`{name}` is read as the name of a count, which has no width and no interpretation");
-            let item = if let ast::FieldItem::Name(item) = item { item.text } else { "(...)" };
-            let help = format!("write `(rest)*{item}` for items up to the end, or list a count first: `{name}: u16`");
-            return Some(draft(self.raw.site, message).help(help));
+            let help = format!("write `{LINE}` for items up to the end, or list a count first: `{name}: u16`");
+            return Some(draft(self.raw.site, message).help(help).line(self.raw.site, "(rest)"));
         }
         if TYPES.contains(&name)
             && let Some((own, item)) = own_of(&record.ast.fields, name)
@@ -607,10 +629,15 @@ impl<'a> Looker<'_, 'a> {
         let name = self.raw.name;
         let message = format!("field `{name}` has no width");
         report.add(self.misspelt(Code::NoWidth, Property::Width, &message).unwrap_or_else(|| {
-            Draft::new(Code::NoWidth, self.raw.site, message)
-                .help(format!(
+            let word = self.lookup.find(Property::Interpretation).and_then(|f| report.source.text(f.setting.value_span));
+            let help = match word.filter(|word| *word != "none" && word.len() < 60) {
+                Some(word) => format!("write `{name}: u32 {word}` in the field list, or add `{name}.width = 4;`"),
+                None => format!(
                     "write `{name}: u32` in the field list instead of the interpretation `none`, or add `{name}.width = 4;`"
-                ))
+                ),
+            };
+            Draft::new(Code::NoWidth, self.raw.site, message)
+                .help(help)
                 .maybe_propose(self.block(), || format!(" {name}.width = 4;"))
         }));
     }
@@ -646,7 +673,8 @@ impl<'a> Looker<'_, 'a> {
             )
             .label("expected `none`")
             .also(width, "this width makes the field a byte array")
-            .help("only fields of up to 8 bytes are numbers"),
+            .help(format!("write `{LINE}`: only fields of up to 8 bytes are numbers"))
+            .line(place, "none"),
         );
     }
 
@@ -731,7 +759,8 @@ fn divides_by_zero(computed: &Computed, place: Span, report: &mut Reporter) {
     if ops.windows(2).any(|pair| matches!(pair, [ExprOp::Push(0), ExprOp::Div | ExprOp::Rem])) {
         report.add(
             Draft::new(Code::DivisionByZero, place, "this expression divides by 0, so every record is an error")
-                .help("divide by a number other than 0"),
+                .help(format!("divide by a number other than 0 in `{LINE}`"))
+                .quote(place),
         );
     }
 }
@@ -742,7 +771,8 @@ fn until(int: ast::Int, place: Span, report: &mut Reporter) -> Option<Width> {
     if end.is_none() {
         report.add(
             Draft::new(Code::WidthRange, int.span.or(place), "the argument of `until` must be 0 to 255")
-                .help("use `until 0` for a C string, or `until 10` for a line"),
+                .help(format!("write `{LINE}` for a line, or `until 0` for a C string"))
+                .line(int.span.or(place), "10"),
         );
     }
     end.map(Width::Until)

@@ -8,6 +8,7 @@ use super::properties::NameLists;
 use crate::ast::{self, Ast, Name};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::schema::Origin;
 use crate::vocabulary::Property;
 
@@ -22,8 +23,11 @@ pub(super) fn collect<'a>(ast: &'a Ast<'a>, vfield: &'a ast::Record<'a>, report:
         unparsed: &ast.unparsed,
     };
     model.records.push(record(vfield, 0));
+    let numbers = || ast.scopes.iter().filter_map(|scope| scope.head.as_ref()?.number?.natural());
+    let used: std::collections::HashSet<u64> = numbers().collect();
+    let free = (1..=255).find(|number| !used.contains(number));
     for (index, scope) in ast.scopes.iter().enumerate() {
-        let number = if index == 0 { Some(0) } else { section_number(scope, report) };
+        let number = if index == 0 { Some(0) } else { section_number(scope, free, report) };
         let mut names = HashMap::new();
         if index == 0 {
             names.insert("vfield", VFIELD);
@@ -61,17 +65,19 @@ fn record<'a>(ast: &'a ast::Record<'a>, scope: usize) -> RecordModel<'a> {
     }
 }
 
-fn section_number(scope: &ast::Scope, report: &mut Reporter) -> Option<u8> {
+fn section_number(scope: &ast::Scope, free: Option<u64>, report: &mut Reporter) -> Option<u8> {
     let head = scope.head.as_ref()?;
     let number = head.number?;
     let natural = number.natural().and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0);
     if natural.is_none() {
-        report.add(Draft::new(Code::SectionNumber, number.span, "a section number must be 1 to 255").help(
-            match number.natural() {
-                Some(0) => "number 0 is the global section, which needs no declaration".to_owned(),
-                _ => format!("write `section {} 1 {{`, or another number that no section has", head.name.text),
-            },
-        ));
+        report.add(
+            Draft::new(Code::SectionNumber, number.span, "a section number must be 1 to 255")
+                .help(match number.natural() {
+                    Some(0) => format!("write `{LINE}`: 0 is the number of the top level, which needs no declaration"),
+                    _ => format!("write `{LINE}`, or another number that no section has"),
+                })
+                .line(number.span, free.unwrap_or(1).to_string()),
+        );
     }
     natural
 }
@@ -87,7 +93,8 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
             report.add(
                 Draft::new(Code::SectionNameTwice, head.name.span, message)
                     .also(first.span, "first defined here")
-                    .help("rename one of them"),
+                    .help(format!("rename one of them, as in `{LINE}`"))
+                    .line(head.name.span, format!("{}_2", head.name.text)),
             );
         } else {
             names.insert(head.name.text, &head.name);
@@ -121,7 +128,8 @@ fn unique_records(model: &mut Model, report: &mut Reporter) {
                     name.span,
                     format!("`{}` is a predefined record and cannot be declared", name.text),
                 )
-                .help("rename this record"),
+                .help(format!("rename this record, as in `{LINE}`"))
+                .line(name.span, format!("my_{}", name.text)),
             );
             unname(model, index);
         } else if let Some(first) = model.scopes.get(record.scope).and_then(|s| s.names.get(name.text)) {
@@ -160,7 +168,8 @@ fn duplicate(model: &mut Model, one: usize, other: usize, report: &mut Reporter)
     report.add(
         Draft::new(Code::RecordTwice, second.span, message)
             .also(first.span, "first defined here")
-            .help("rename one of them"),
+            .help(format!("rename one of them, as in `{LINE}`"))
+            .line(second.span, format!("{}_2", second.text)),
     );
     unname(model, other);
 }

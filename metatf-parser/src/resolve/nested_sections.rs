@@ -6,6 +6,7 @@ use super::leaves::{Resolved, ResolvedLeaf};
 use super::model::{Model, ScopeIndex};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::schema::{Interpretation, Width};
 use crate::span::Span;
 
@@ -23,7 +24,10 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
             Some(_) => {}
             None => report.add(
                 Draft::new(Code::NestedSection, place, format!("there is no section {number} with records"))
-                    .help("the bytes must be tagged records of a section, or elements of a stream section"),
+                    .help(format!(
+                        "define the section, as in `section items {number} {{ item: (size: u32); }}`, or write the number of \
+                         another section"
+                    )),
             ),
         }
     }
@@ -42,7 +46,8 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
         };
         report.add(
             Draft::new(Code::NestedSection, place, deep)
-                .help("remove the property `section` from one of the fields, so that the field is a plain byte array"),
+                .help(format!("remove `{LINE}`, so that the field is a plain byte array"))
+                .quote(place),
         );
     }
 }

@@ -7,6 +7,7 @@ use crate::ast::{Count, FieldItem, Name};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::lexer::MOST_NESTING;
+use crate::line::LINE;
 use crate::span::Span;
 use crate::vocabulary::Property;
 
@@ -60,7 +61,7 @@ pub(super) struct Place<'a> {
 /// Finds `tag`, which must be first if it is listed (spec 3.2).
 fn find_tag(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
     let Some(record) = model.records.get_mut(index) else { return };
-    let mut first = true;
+    let (mut first, mut start) = (true, None);
     walk(&record.ast.fields, 0, &mut |name, place| {
         if name.text == "tag" && !place.count {
             if first && !place.repeated {
@@ -68,12 +69,17 @@ fn find_tag(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
             } else {
                 report.add(
                     Draft::new(Code::TagNotFirst, name.span, "`tag` may only be the first field of a record")
-                        .help("write `(tag, ...)`"),
+                        .help(match lines::moved(report.source, record.ast, name.span, start.unwrap_or(name.span)) {
+                            Some(line) if !place.repeated => format!("write `{line}`, or do not list `tag`"),
+                            _ => format!("remove `{LINE}`: a record with `tag.value` begins with its tag"),
+                        })
+                        .quote(name.span),
                 );
                 record.lists_tag = true;
             }
         }
         first = false;
+        start = start.or(Some(name.span));
     });
     record.tagged |= record.lists_tag;
 }
@@ -172,14 +178,21 @@ fn nests_tagged(model: &Model, index: RecordIndex, name: &Name, tagged: Option<R
         let line = lines::definition(report.source, record).filter(|_| record.block.len() == 1);
         let rename = format!("if `{}` is another field there, rename the field", name.text);
         let draft = Draft::new(Code::NestsTagged, place, message).also(name.span, "nested here");
-        return report.add(draft.help(match line {
-            Some(line) => format!("write `{line};`, or, {rename}"),
-            None => format!("remove `tag.value` from the block of `{}`, or, {rename}", record.name.text),
-        }));
+        return report.add(
+            draft
+                .help(match line {
+                    Some(line) => format!("write `{line};`, or, {rename}"),
+                    None => format!("remove `{LINE}` from the block of `{}`, or, {rename}", record.name.text),
+                })
+                .quote(place),
+        );
     }
     let defined = defined.map(|record| record.name.span);
     let draft = Draft::new(Code::NestsTagged, name.span, format!("the tagged record `{}` cannot be nested", name.text))
-        .help("only untagged records can be nested; rename the field if you do not mean the record");
+        .help(format!(
+            "only untagged records can be nested; rename the field if you do not mean the record, as in `{LINE}`"
+        ))
+        .line(name.span, format!("{}_number: u32", name.text));
     report.add(match defined {
         Some(span) => draft.also(span, "defined here, with a tag"),
         None => draft,
@@ -235,10 +248,21 @@ fn height(children: &[Vec<Child>], heights: &[Option<usize>], record: RecordInde
 
 fn nests_itself(model: &Model, child: Child, report: &mut Reporter) {
     let Some(record) = model.records.get(child.record) else { return };
+    let mut types = model.records.iter().flat_map(|record| &record.ast.types);
+    let word = types.find(|typed| typed.name.span == child.site).and_then(|typed| typed.word);
+    let (place, text) = match word {
+        Some(word) => (word.span, "u32".to_owned()),
+        None => (child.site, format!("{}_number: u32", record.name())),
+    };
     report.add(
         Draft::new(Code::NestsItself, child.site, format!("the record `{}` nests itself", record.name()))
             .also(record.ast.name.span, "defined here")
-            .help("a record has a fixed shape; use a repetition (`n*item`) or refer to other records by number"),
+            .help(format!(
+                "a record cannot contain itself: to refer to another `{}` by its number, write `{LINE}`; for several, list \
+                 each `{}` as its own record",
+                record.name(), record.name()
+            ))
+            .line(place, text),
     );
 }
 

@@ -8,6 +8,7 @@ use super::model::{Model, VFIELD, Visible};
 use crate::ast::{self, FieldPath, Int, Name, PredictorKind as Word};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::schema::{self, HeapRole, LeafId, MODEL_REVISION, ModelKind, Predictor, PredictorKind, RecordId};
 use crate::span::Span;
 
@@ -78,7 +79,8 @@ pub(super) fn check(model: &ast::Model, line: impl Fn(&str) -> Option<String>, r
     if let Some(heap) = model.predictors.iter().find(|p| others && p.kind.is_heap()) {
         report.add(
             Draft::new(Code::HeapAlone, heap.span, "`heap` cannot be combined with other predictors")
-                .help("write `predicted 1 heap ... n`: the heap model has its own candidates"),
+                .help(format!("write `{LINE}`: the heap model has its own candidates"))
+                .line(model.span, report.source.text(heap.span).unwrap_or("heap freed")),
         );
     }
 }
@@ -94,7 +96,8 @@ fn revision(model: &ast::Model, line: impl Fn(&str) -> Option<String>, report: &
             let sign = if n.negative { "-" } else { "" };
             let message = format!("revision {sign}{} of {of} is not supported", n.magnitude);
             Draft::new(Code::ModelRevision, n.span, message)
-                .help(format!("{knows}; if the number is correct, use a later version of the program"))
+                .help(format!("write `{LINE}`, or, if the number is correct, use a later version: {knows}"))
+                .line(n.span, MODEL_REVISION.to_string())
         }
         None => Draft::new(
             Code::ModelRevision,
@@ -119,7 +122,8 @@ fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
     let sign = if n.negative { "-" } else { "" };
     report.add(
         Draft::new(Code::PredictorRange, n.span, format!("{rule}, not {sign}{}", n.magnitude))
-            .help(format!("use a number from 1 to {most}")),
+            .help(format!("use a number from 1 to {most}, as in `{LINE}`"))
+            .line(n.span, if n.negative || n.magnitude == 0 { "1".to_owned() } else { most.to_string() }),
     );
     0
 }
@@ -188,9 +192,10 @@ impl Place<'_, '_> {
             (true, true) => ("a field of a predefined record cannot be predicted", "the field is in this `vfield`"),
         };
         report.add(
-            Draft::new(Code::PredictedPlace, model.span, message).also(raw.site, remark).help(
-                "use a different interpretation, such as `none` or `delta 0`; only fields of tagged records can be predicted",
-            ),
+            Draft::new(Code::PredictedPlace, model.span, message).also(raw.site, remark).help(format!(
+                "only fields of tagged records can be predicted: write `{0}: u32`, or `{0}: u32 delta` for small differences",
+                raw.name
+            )),
         );
         false
     }
@@ -256,22 +261,26 @@ impl Place<'_, '_> {
         let text = path.text();
         match code {
             Code::ForwardReference => {
-                Draft::new(code, path.span, format!("`{text}` does not precede the predicted field"))
-                    .help(format!("a predictor may refer only to earlier fields: list `{text}` first"))
+                Draft::new(code, path.span, format!("`{text}` does not precede the predicted field")).help(format!(
+                    "a predictor may refer only to earlier fields: list `{text}` first, as in `r: ({text}, {})`",
+                    self.raw().map_or("address", |raw| raw.name)
+                ))
             }
             Code::OutOfRepetition => {
                 Draft::new(code, path.span, format!("`{text}` is in a repetition that ends before the predicted field"))
-                    .help("refer to a field outside repetitions, or to a field of the same item")
+                    .help(format!("refer to a field outside repetitions or of the same item, as in `{LINE}`"))
+                    .line(path.span, self.numbers().next().unwrap_or("FIELD"))
             }
             _ => {
                 let message = match path.names.as_slice() {
                     [_] => format!("this record has no field `{text}` before the predicted field"),
                     _ => format!("no record of this section has a field `{text}`"),
                 };
-                let draft = Draft::new(code, path.span, message).help(
-                    "use an earlier field of the same record, or `RECORD.FIELD` for a record of the same section or a \
-                     global record",
-                );
+                let draft = Draft::new(code, path.span, message)
+                    .help(format!(
+                        "use an earlier field of the record, or of another record in the section, as in `{LINE}`"
+                    ))
+                    .line(path.span, self.numbers().next().unwrap_or("RECORD.FIELD"));
                 match path.names.as_slice() {
                     [name] => {
                         let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
@@ -282,6 +291,12 @@ impl Place<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Returns the earlier fields outside of repetitions and other records, nearest first.
+    fn numbers(&self) -> impl Iterator<Item = &str> {
+        let earlier = self.layout.leaves.iter().take(self.leaf).rev();
+        earlier.filter(|leaf| !leaf.is_tag && leaf.repeats.is_empty() && leaf.frame == 0).map(|leaf| leaf.name)
     }
 
     /// Suggests names similar to `record.name`.

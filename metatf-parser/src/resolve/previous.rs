@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::leaves::{Resolved, ResolvedLeaf, Sharing};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::span::Span;
 
 /// The previous-value cells used by one section's records.
@@ -92,7 +93,11 @@ fn set_initial<'l>(
                 format!("`{}` shares a previous value that starts at {first_value}, not {value}", leaf.leaf.name),
             )
             .also(first.place, "the first initial value")
-            .help("use the same initial value for all fields that share the previous value, or set `previous = own`"),
+            .help(format!(
+                "write `{LINE}` for the same initial value, or `{0}.previous = own;` to share nothing",
+                leaf.leaf.name
+            ))
+            .line(leaf.place, format!("delta {first_value}")),
         );
     } else if let Some(slot) = usize::try_from(cell).ok().and_then(|c| initials.get_mut(c)) {
         *slot = value;

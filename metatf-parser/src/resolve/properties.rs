@@ -6,6 +6,7 @@ use crate::ast::{Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::foreign;
+use crate::line::LINE;
 use crate::nearest::nearest;
 use crate::schema::{Format, InterpretationWord, ListError, NameList, parse_names};
 use crate::span::Span;
@@ -15,9 +16,12 @@ use crate::vocabulary::{OTHER, Property, REST, TYPES, Takes};
 /// Lists of names in properties, by the location of the list.
 pub(super) type NameLists = HashMap<Span, NameList>;
 
+/// The names of sections and of their records, with the numbers of the sections.
+pub(super) type Sections<'a> = HashMap<&'a str, u8>;
+
 /// Reports a value of the wrong kind, and parses lists of names. After a mistake, later stages find the wrong variant
 /// of [`Value`], or no list, and skip the property without another report.
-pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Reporter) {
+pub(super) fn check(setting: &Setting, sections: &Sections, lists: &mut NameLists, report: &mut Reporter) {
     let Some(property) = setting.property else { return };
     let draft = match (property.takes(), &setting.value) {
         (_, Value::Broken)
@@ -28,6 +32,14 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
         (Takes::Format, Value::Text(text)) if Format::named(text).is_some() => return,
         (Takes::Names, Value::Text(text)) => match parse_names(text, property == Property::Flags) {
             Ok(list) => {
+                // A separator in a name is probably meant as one between names.
+                let meant =
+                    foreign::name_list(text, false).filter(|meant| text.contains([';', '|', '\n']) && meant != text);
+                if let Some(meant) = meant.filter(|meant| meant.matches(',').count() > text.matches(',').count()) {
+                    let message = "a name in this list contains a separator, but only a comma separates names";
+                    let draft = Draft::new(Code::FlagMasks, setting.value_span, message);
+                    report.add(draft.write(setting.value_span, format!("\"{meant}\"")));
+                }
                 lists.insert(setting.value_span, list);
                 return;
             }
@@ -40,14 +52,16 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
         (Takes::Interpretation, Value::Word(word)) => interpretation(setting, word),
         (Takes::Format, Value::Text(text)) => unknown_format(setting, text),
         (Takes::Sharing, Value::Word(_)) => {
-            Draft::new(Code::UnknownPrevious, setting.value_span, "`previous` must be `own` or `shared`").help(
-                "`shared` keeps one previous value for all fields with this name; `own` keeps a separate one for this \
-                 field",
-            )
+            Draft::new(Code::UnknownPrevious, setting.value_span, "`previous` must be `own` or `shared`")
+                .help(format!(
+                    "write `{LINE}` to share the previous value with all fields of this name, or `{}.previous = own;`",
+                    setting.path_text()
+                ))
+                .line(setting.value_span, "shared")
         }
         // The tags of the other records are not known yet.
         (Takes::Constant, Value::Word(_)) if setting.is("tag", Property::Value) => return,
-        _ => wrong_kind(setting, property),
+        _ => wrong_kind(setting, property, sections),
     };
     report.add(draft);
 }
@@ -64,7 +78,7 @@ pub(super) fn earlier(text: &str) -> Option<Vec<String>> {
 
 /// Reports a word that is not an interpretation, but may be a type.
 fn interpretation(setting: &Setting, word: &str) -> Draft {
-    let draft = unknown_interpretation(setting.value_span, word);
+    let draft = unknown_interpretation(setting.value_span, word, setting.value_span);
     let native = TYPES.into_iter().find(|native| *native == word).or_else(|| foreign::type_name(word));
     match native {
         Some(native) => draft.help(format!(
@@ -75,7 +89,7 @@ fn interpretation(setting: &Setting, word: &str) -> Draft {
     }
 }
 
-fn wrong_kind(setting: &Setting, property: Property) -> Draft {
+fn wrong_kind(setting: &Setting, property: Property, sections: &Sections) -> Draft {
     let (name, takes) = (property.name(), property.takes().describe());
     let draft = Draft::new(Code::ValueKind, setting.value_span, format!("the value of `{name}` must be {takes}"))
         .label(format!("expected {takes}"))
@@ -88,6 +102,14 @@ fn wrong_kind(setting: &Setting, property: Property) -> Draft {
     }
     let (path, word) = (setting.path_text(), if let Value::Word(word) = &setting.value { *word } else { "" });
     let statement = |value: &str| format!("write `{} = {value};`", target(setting, name));
+    let named = match &setting.value {
+        Value::Word(name) => sections.get(name),
+        Value::Text(name) => sections.get(name.as_str()),
+        _ => None,
+    };
+    if let (Property::Section, Some(number)) = (property, named) {
+        return draft.help(statement(&number.to_string())).replace(setting.value_span, number.to_string());
+    }
     match other_quotes(setting, property) {
         Some(text) => draft.help(statement(&text)).replace(setting.value_span, text),
         None if TYPES.contains(&word) => draft.help(format!("write `{path}: {word}` in the field list")),
@@ -127,10 +149,11 @@ fn other_quotes(setting: &Setting, property: Property) -> Option<String> {
             let text = std::str::from_utf8(&bytes).ok()?.trim_start_matches('\0');
             text.bytes().all(|byte| (b' '..=b'~').contains(&byte)).then(|| format!("\"{text}\""))
         }
-        (Takes::Constant, Value::Text(text)) if text.parse::<u64>().is_err() => {
+        (Takes::Constant, Value::Text(text)) if text.parse::<u64>().is_err() && !is_hex(text) => {
             let plain = |byte: u8| (b' '..=b'~').contains(&byte) && !matches!(byte, b'\'' | b'\\');
             (matches!(text.len(), 1..=8) && text.bytes().all(plain)).then(|| format!("'{text}'"))
         }
+        (Takes::Number | Takes::Constant, Value::Text(text)) if is_hex(text) => Some(text.clone()),
         (Takes::Number | Takes::Constant, Value::Text(text)) => text.parse::<u64>().ok().map(|n| n.to_string()),
         (Takes::Sharing, Value::Text(text)) if matches!(text.as_str(), "own" | "shared") => Some(text.clone()),
         (Takes::Interpretation, Value::Text(text)) => {
@@ -143,6 +166,10 @@ fn other_quotes(setting: &Setting, property: Property) -> Option<String> {
         }
         _ => None,
     }
+}
+
+fn is_hex(text: &str) -> bool {
+    text.strip_prefix("0x").is_some_and(|digits| u64::from_str_radix(digits, 16).is_ok())
 }
 
 fn wrong_names(setting: &Setting, property: Property, text: &str, (at, message): ListError) -> Draft {
@@ -167,9 +194,15 @@ fn unknown_format(setting: &Setting, text: &str) -> Draft {
     if let Some(statement) = foreign::format_statement(text, &setting.path_text()) {
         return draft.help(format!("write `{statement}`"));
     }
+    if TYPES.contains(&text) {
+        let help = format!("write `{}: {text}` in the field list, and remove `{LINE}`", setting.path_text());
+        return draft.help(help).quote(setting.target());
+    }
     match nearest(text, names) {
         // Not an edit that `--fix` makes: a similar name, such as that of another unit, may change values.
-        Some(near) => draft.help(format!("did you mean `{near}`?")),
-        None => draft.help(format!("the formats are {}", listed.join(", "))),
+        Some(near) => draft.help(format!("did you mean `{LINE}`?")).line(setting.value_span, format!("\"{near}\"")),
+        None => draft
+            .help(format!("write `{LINE}` or another format: {}", listed.join(", ")))
+            .line(setting.value_span, "\"hex\""),
     }
 }

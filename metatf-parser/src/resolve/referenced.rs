@@ -19,7 +19,10 @@ fn bases(resolved: &[Resolved], report: &mut Reporter) {
         let base = resolved.get(record).and_then(|r| r.leaves.get(usize::from(base.0)));
         if let Some(base) = base.filter(|b| !b.broken && !b.leaf.is_numeric()) {
             let message = format!("`{}` is a byte array and cannot be a base", base.leaf.name);
-            report.add(Draft::new(Code::BaseUnknown, leaf.place, message).help("a base must be a number field"));
+            report.add(Draft::new(Code::BaseUnknown, leaf.place, message).help(format!(
+                "a base is a number: refer to another field, or write `{}: u32` for a number",
+                base.leaf.name
+            )));
         }
     }
 }
@@ -31,7 +34,10 @@ fn predictors(resolved: &[Resolved], report: &mut Reporter) {
             let leaf = resolved.get(record).and_then(|r| r.leaves.get(usize::from(leaf.0)));
             if let Some(leaf) = leaf.filter(|l| !l.broken && !l.leaf.is_numeric()) {
                 let message = format!("`{}` is a byte array, but a predictor requires a number", leaf.leaf.name);
-                report.add(Draft::new(Code::PredictorField, *place, message).help("refer to a field of up to 8 bytes"));
+                report.add(
+                    Draft::new(Code::PredictorField, *place, message)
+                        .help(format!("refer to another field, or write `{}: u32` for a number", leaf.leaf.name)),
+                );
             }
         }
     }

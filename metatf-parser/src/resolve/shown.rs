@@ -7,6 +7,7 @@ use super::model::Model;
 use crate::ast::{Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::schema::{Bits, Format, Interpretation, Leaf, Names, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
@@ -24,10 +25,14 @@ fn signed(leaf: &Leaf, place: Span, report: &mut Reporter) {
     let narrow = matches!(leaf.width, Width::Number(w) if w < 8);
     if leaf.format == Format::Signed && leaf.interpretation == Interpretation::None && narrow {
         let message = format!("`{}` is zero-extended, so it is never negative", leaf.name);
-        report.add(
-            Draft::new(Code::SignedNarrow, place, message)
-                .help("use `baseOffset 0` instead of `none` to extend the sign"),
-        );
+        report.add(Draft::new(Code::SignedNarrow, place, message).help(match leaf.width {
+            Width::Number(bytes @ 1..) => format!(
+                "write `{0}: i{1}` for a number with a sign, or remove the format of `{0}`",
+                leaf.name,
+                bytes * 8
+            ),
+            _ => "use `baseOffset 0` instead of `none` to extend the sign".to_owned(),
+        }));
     }
 }
 
@@ -50,6 +55,9 @@ fn format(lookup: &Lookup, leaf: &Leaf, place: Span, report: &mut Reporter) {
             (matches!(leaf.width, Width::Array(16) | Width::Variable(_)), "a byte array of 16 bytes")
         }
         Format::Ipv4 | Format::Char => (number(4), "a number of up to 4 bytes"),
+        Format::DateNs if too_early(leaf, 8) => (false, "a date in nanoseconds, which requires 8 bytes"),
+        Format::DateUs if too_early(leaf, 7) => (false, "a date in microseconds, which requires 7 bytes"),
+        Format::DateMs if too_early(leaf, 6) => (false, "a date in milliseconds, which requires 6 bytes"),
         Format::F32 => (number(4) && (!plain || !number(3) || number(0)), "a number of 4 bytes"),
         Format::F64 => (number(8) && (!plain || !number(7) || number(0)), "a number of 8 bytes"),
         _ => (leaf.is_numeric(), "a number"),
@@ -88,11 +96,38 @@ fn format(lookup: &Lookup, leaf: &Leaf, place: Span, report: &mut Reporter) {
     {
         let message = format!("format \"{}\" is for {wanted}", leaf.format.name());
         report.add(
-            Draft::new(Code::FormatWidth, place, message)
-                .label(format!("`{}` is not {wanted}", leaf.name))
-                .help("change the format or the width of the field"),
+            Draft::new(Code::FormatWidth, place, message).label(format!("`{}` is not {wanted}", leaf.name)).help(
+                match leaf.format {
+                    Format::DateNs | Format::DateUs | Format::DateMs => {
+                        format!("write `{name}: u64`, or `{name}.format = \"date_s\";` for seconds since 1970")
+                    }
+                    Format::Utf8 | Format::Bytes | Format::CString if leaf.is_numeric() => {
+                        let array = if leaf.format == Format::Bytes { "bytes 16" } else { "text" };
+                        format!("write `{name}: {array}`, or remove the format of `{name}`")
+                    }
+                    Format::CString => {
+                        format!("write `{name}: cstring`, without a width, an interpretation and a format")
+                    }
+                    format => {
+                        let kind = match format {
+                            Format::Ipv6 | Format::Uuid => "bytes 16",
+                            Format::F64 => "f64",
+                            Format::F32 => "f32",
+                            Format::Signed => "i64",
+                            _ => "u32",
+                        };
+                        format!("write `{name}: {kind}`, or remove the format of `{name}`")
+                    }
+                },
+            ),
         );
     }
+}
+
+/// Checks whether a leaf of fewer bytes than a date requires stores whole dates. A difference may be small.
+fn too_early(leaf: &Leaf, bytes: u8) -> bool {
+    leaf.interpretation == Interpretation::None
+        && matches!(leaf.width, Width::Number(width) if (1..bytes).contains(&width))
 }
 
 /// Checks that `values` and `flags` are set only for leaves that are integers.
@@ -115,8 +150,15 @@ fn names(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mu
                         length.magnitude * 8
                     )
                 }
-                _ => "an integer may have either `values` or `flags`".to_owned(),
-            }),
+                _ if why.starts_with("has both") => {
+                    format!("an integer has either `values` or `flags`: remove `{LINE}`")
+                }
+                _ => format!(
+                    "only an integer has names of values or bits: write `{}: u32`, or remove `{LINE}`",
+                    leaf.name
+                ),
+            })
+            .quote(setting.target().or(raw.site)),
     );
 }
 
@@ -148,7 +190,7 @@ fn beyond(place: Span, leaf: &Leaf, report: &mut Reporter) {
         report.add(Draft::new(Code::NameBeyondWidth, place, message).help(match (what, bytes_for(found)) {
             ("value", Some(bytes)) => format!("write `{}: u{}`, or change the number", leaf.name, bytes * 8),
             ("bit", _) if found < 64 => format!("write `{}: u{}`, or change the bit", leaf.name, (found / 8 + 1) * 8),
-            _ => "change the number, or the width of the field".to_owned(),
+            _ => format!("change the number, or write `{}: u64`", leaf.name),
         }));
     }
 }

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use crate::ast::{Name, Setting};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::vocabulary::Property;
 
 /// The settings of one scope, sorted by path and name. Each entry also stores the first name of the path, so most
@@ -34,7 +35,8 @@ impl<'a> Slots<'a> {
                 report.add(
                     Draft::new(Code::PropertyTwice, second.target(), message)
                         .also(first.target(), "first set here")
-                        .help("remove one of the two settings"),
+                        .help(format!("remove one of the two statements, such as `{LINE}`"))
+                        .quote(second.target()),
                 );
             }
             same

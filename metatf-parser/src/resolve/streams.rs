@@ -8,9 +8,11 @@ use super::leaves::{Resolved, ResolvedLeaf, Sharing};
 use super::lines;
 use super::model::{Model, ScopeIndex, ScopeModel};
 use super::predictors;
+use super::tags;
 use crate::ast::{self, Int, Setting, Typed, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::schema::{self, Argument, Interpretation, Item, Repeated, Width};
 use crate::span::{Source, Span};
 use crate::vocabulary::Property;
@@ -63,7 +65,11 @@ pub(super) fn alone(model: &Model, resolved: &[Resolved], report: &mut Reporter)
                 element.ast.name.span,
                 format!("`{}` has no tag, so `{section}` is a stream section, but no field refers to it", element.name()),
             )
-            .help("set `tag.value` in the block of the record, or refer to the section, as in `name: u16 sectionOffset 2`"),
+            .help(format!(
+                "write `tag.value = {};` in the block of `{}`, or refer to the section, as in `name: u16 sectionOffset {number}`",
+                tags::next_tag(model, [1, 2, 3]),
+                element.name()
+            )),
         );
     }
 }
@@ -96,7 +102,7 @@ fn count(record: &Resolved, items: &[Item], report: &mut Reporter) {
                     let message = format!("`{}` is a byte array and cannot count a repetition", leaf.leaf.name);
                     report.add(
                         Draft::new(Code::NotANumber, raw.site, message)
-                            .help("a count must have a width of 0 to 8 bytes"),
+                            .help(format!("write `{}: u16`: a count is a number", leaf.leaf.name)),
                     );
                 }
                 match body {
@@ -311,7 +317,11 @@ fn no_stream(model: &Model, code: Code, number: Int, site: Site, report: &mut Re
             });
             report.add(draft);
         }
-        _ => report.add(draft(&message).help(stream_help(model, number, code, site, is_own))),
+        _ => {
+            let first = model.scopes.iter().filter(|s| s.stream.is_some()).find_map(|scope| scope.number).unwrap_or(2);
+            let draft = draft(&message).help(stream_help(model, number, code, site, is_own));
+            report.add(draft.line(number.span, first.to_string()));
+        }
     }
 }
 
@@ -334,13 +344,17 @@ fn stream_help(model: &Model, number: Int, code: Code, site: Site, is_own: bool)
                 None if is_own || scope_count(model, number) == 0 => {
                     format!("write `{line}`: the only stream section is {name}")
                 }
-                None => format!("the only stream section is {name}"),
+                None => format!("the only stream section is {name}: write `{line}`"),
             },
-            None => format!("the only stream section is {name}"),
+            None => format!("write `{LINE}`: the only stream section is {name}"),
         };
     }
     if !named.is_empty() {
-        return format!("the stream sections are {}", named.join(", "));
+        let first = streams.clone().find_map(|scope| scope.number);
+        return match first.and_then(|first| site.with_section(first)) {
+            Some(line) => format!("write `{line}` with the number of a stream section: {}", named.join(", ")),
+            None => format!("write `{LINE}` with the number of a stream section: {}", named.join(", ")),
+        };
     }
     let free = wanted.or_else(|| (1..=u8::MAX).find(|number| is_free(*number))).unwrap_or(2);
     let section = match code {
@@ -376,7 +390,16 @@ fn number_stream(model: &Model, resolved: &[Resolved], number: Int, site: Site, 
             number.span,
             format!("an element of section {} is not a single number", number.magnitude),
         )
-        .help(format!("`{word}` requires a stream section whose element is a single number field"));
+        .help({
+            let free = (1..=u8::MAX).find(|free| model.scopes.iter().all(|s| s.number != Some(*free))).unwrap_or(2);
+            let field = site.field();
+            let reference = format!(", and write `{}`", site.with_section(free).as_deref().unwrap_or(LINE));
+            format!(
+                "`{word}` requires a stream section of single numbers: write `section {field}s {free} {{ {field}_value: \
+                 ({field}: u32); }}`{reference}"
+            )
+        })
+        .line(number.span, (1..=u8::MAX).find(|n| model.scopes.iter().all(|s| s.number != Some(*n))).unwrap_or(2).to_string());
         report.add(match name {
             Some(span) => draft.also(span, "the element"),
             None => draft,
@@ -389,7 +412,8 @@ fn stride_range(setting: &Setting, stride: Int, report: &mut Reporter) {
         report.add(
             Draft::new(Code::StrideRange, stride.span, "the stride of a `sectionStride` must be at least 1")
                 .also(setting.target(), "set here")
-                .help("a stride of 1 reads every element in turn"),
+                .help(format!("write `{LINE}` to read every element in turn"))
+                .line(stride.span, "1"),
         );
     }
 }
@@ -412,7 +436,12 @@ fn element_size(model: &Model, resolved: &Resolved, report: &mut Reporter) {
             record.ast.name.span,
             format!("an element `{}` may contain no bytes", record.name()),
         )
-        .help("outside repetitions, add a field that always stores bytes"),
+        .help({
+            let line = lines::definition(report.source, record.ast).filter(|line| line.contains(": ("));
+            let line = line.map(|line| line.replacen(": (", ": (size: u8, ", 1));
+            let line = line.unwrap_or_else(|| format!("{}: (size: u8, ...)", record.name()));
+            format!("add a field that always stores bytes, as in `{line}`")
+        }),
     );
 }
 

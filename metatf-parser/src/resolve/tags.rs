@@ -7,6 +7,7 @@ use super::model::{Model, PREDEFINED_TAGGED, RecordIndex};
 use crate::ast::{Expression, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::line::LINE;
 use crate::span::Span;
 use crate::vocabulary::{OTHER, Property};
 
@@ -47,7 +48,7 @@ pub(super) fn value(
                 format!("record `{}` lists `tag` but does not set `tag.value`", record.name()),
             )
             .help(if report.is_full() {
-                "add `tag.value` to its block".to_owned()
+                "add `tag.value = 4;` with another number to its block".to_owned()
             } else {
                 format!("add `tag.value = {};` to its block", next_tag(model, predefined))
             })
@@ -118,6 +119,9 @@ fn number(model: &Model, property: &Setting, expression: &Expression, report: &m
             Some(n) if n >> 16 == 0 && bits == 8 => {
                 "write `tag.width = 2;` at the top level, or a tag from 0 to 255".to_owned()
             }
+            Some(n) if n >> 32 == 0 && bits < 32 => {
+                format!("write `tag.width = 4;` at the top level, or a tag from 0 to {}", u32::MAX >> (32 - bits))
+            }
             _ => format!("write `tag.value = {};`, or another number that no record has", next_tag(model, [1, 2, 3])),
         }));
     }
@@ -144,7 +148,8 @@ pub(super) fn predefined(model: &Model, report: &mut Reporter) -> [u32; 3] {
         report.add(
             draft
                 .also(also, "first used here")
-                .help("records that can occur in the same section must have different tags"),
+                .help(format!("write `{LINE}`: records that can occur in the same section must have different tags"))
+                .line(place.value_span, next_tag(model, tags).to_string()),
         );
     }
     tags
@@ -211,7 +216,10 @@ fn twice(model: &Model, tag: TagValue, one: RecordIndex, other: RecordIndex, rep
         }
         TagValue::Other => (
             "`tag.value = other`".to_owned(),
-            "at most one of the records that can occur in a section may have `tag.value = other;`".to_owned(),
+            format!(
+                "write `tag.value = {};` for one of them: a section has at most one record for all other tags",
+                if report.is_full() { 4 } else { next_tag(model, [1, 2, 3]) }
+            ),
         ),
     };
     let message = format!("`{}` and `{}` both have {both}", name(first.1), name(second.1));

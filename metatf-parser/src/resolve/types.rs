@@ -7,11 +7,13 @@ use super::model::{Meaning, Model, RecordIndex, ScopeIndex, ScopeModel, TypeMap,
 use super::slots::Slot;
 #[cfg(feature = "index")]
 use crate::ast::{self, Interpretation};
-use crate::ast::{Name, Setting, Typed, Value};
+use crate::ast::{Argument, Name, Setting, Typed, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::foreign;
+use crate::line::LINE;
 use crate::nearest::nearest;
+use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
 use crate::vocabulary::{Property, REST, TYPES};
 
@@ -60,7 +62,11 @@ pub(super) fn resolve<'a>(model: &mut Model<'a>, types: &'a Types, report: &mut 
         for typed in &ast.types {
             if typed.name.text == "tag" {
                 let draft = Draft::new(Code::TagProperty, typed.span(), "`tag` cannot have a type");
-                report.add(draft.help("list `tag` without a type, and set `tag.width` once, at the top level"));
+                let bytes = typed.word.and_then(|word| word.text.strip_prefix(['u', 'i'])?.parse::<u32>().ok());
+                report.add(draft.help(format!(
+                    "list `tag` without a type, or not at all, and write `tag.width = {};` at the top level",
+                    bytes.map_or(1, |bits| bits / 8)
+                )));
                 continue;
             }
             twice(&mut map, typed, "field", report);
@@ -78,8 +84,12 @@ fn defined(typed: &Typed, report: &mut Reporter) {
     let name = typed.name.text;
     if TYPES.contains(&name) || name == "tag" {
         let message = format!("`{name}` cannot be defined as a type");
-        let help = format!("choose a different name, such as `my_{name}`");
-        report.add(Draft::new(Code::UnknownType, typed.name.span, message).help(help));
+        let help = format!("choose a different name, as in `{LINE}`");
+        report.add(
+            Draft::new(Code::UnknownType, typed.name.span, message)
+                .help(help)
+                .line(typed.name.span, format!("my_{name}")),
+        );
     }
 }
 
@@ -89,7 +99,10 @@ fn twice(map: &mut TypeMap, typed: &Typed, what: &str, report: &mut Reporter) {
     report.add(
         Draft::new(Code::PropertyTwice, typed.span(), format!("{what} `{}` {verb}", typed.name.text))
             .also(first.span(), "first set here")
-            .help("remove one of the two types: a type applies to all fields of this name in the record"),
+            .help(format!(
+                "a type applies to all fields of its name: remove one of the two, or rename it, as in `{LINE}`"
+            ))
+            .line(typed.name.span, format!("{}_2", typed.name.text)),
     );
 }
 
@@ -108,17 +121,23 @@ fn meaning<'a>(
     let wrong = |message: String, help: String| Draft::new(Code::UnknownType, word.span, message).help(help);
     let draft = if TYPES.contains(&word.text) {
         match types.find(word.text, typed.has_length) {
-            Some(_) if is_array && has_interpretation => wrong(
-                format!("`{}` is a byte array and has no interpretation", word.text),
-                "remove the interpretation".into(),
-            ),
+            Some(_) if is_array && has_interpretation => {
+                wrong(format!("`{}` is a byte array and has no interpretation", word.text), format!("write `{LINE}`"))
+                    .line(typed.span(), number_or_bare(typed, &word))
+            }
             Some(_) if defines && word.text == "text" && !typed.has_length => wrong(
                 "`text` without a length is a nested record, so only a field can have this type".into(),
-                "write `text N`, or use `text` in the field list".into(),
-            ),
+                format!(
+                    "write `{LINE}` for a fixed length, or use `text` in the field list, as in `{}: text`",
+                    typed.name.text
+                ),
+            )
+            .line(word.span, "text 32"),
             Some(found) if word.text == "text" && !typed.has_length => return Meaning::Text(&found.settings),
             Some(found) => return Meaning::Predefined(&found.settings),
-            None if typed.has_length => wrong(format!("`{}` has no length", word.text), no_length(typed, &word)),
+            None if typed.has_length => {
+                wrong(format!("`{}` has no length", word.text), no_length(typed, &word, report.source))
+            }
             None => wrong(
                 "`bytes` needs a length".into(),
                 format!("write `{0}: bytes 16`, or `{0}: bytes n.value` with an earlier field `n`", typed.name.text),
@@ -126,6 +145,16 @@ fn meaning<'a>(
         }
     } else if typed.has_length {
         match foreign::type_name(word.text) {
+            // The length of such a text is the most that it may have.
+            Some("text") if word.text.to_ascii_lowercase().contains("varchar") => {
+                let name = typed.name.text;
+                let (short, exact) = match length(typed) {
+                    Some(number @ ..=255) => (String::new(), number),
+                    number => (format!("; in the block, write `{name}.length.width = 2;`"), number.unwrap_or(256)),
+                };
+                let help = format!("write `{name}: text`{short}, or `{name}: text {exact}` for exactly {exact} bytes");
+                wrong(format!("there is no type `{}`", word.text), help)
+            }
             Some(same @ ("text" | "bytes" | "cstring")) => wrong(
                 format!("there is no type `{}`", word.text),
                 match length(typed) {
@@ -135,7 +164,7 @@ fn meaning<'a>(
             )
             .replace(word.span, same),
             _ if matches!(word.text, "until" | REST) => unknown(model, scope, typed, &word, defines, report.source),
-            _ => wrong(format!("`{}` has no length", word.text), no_length(typed, &word)),
+            _ => wrong(format!("`{}` has no length", word.text), no_length(typed, &word, report.source)),
         }
     } else if let Some(found) =
         [scope, 0].into_iter().find(|s| model.scopes.get(*s).is_some_and(|s| s.types.contains_key(word.text)))
@@ -152,13 +181,11 @@ fn meaning<'a>(
                 if defines {
                     wrong(
                         format!("`{}` is a record, so only a field can have this type", word.text),
-                        "use the record's name in the field list".into(),
+                        format!("use the record's name in the field list, as in `{}: {}`", typed.name.text, word.text),
                     )
                 } else if has_interpretation {
-                    wrong(
-                        format!("`{}` is a record and has no interpretation", word.text),
-                        "remove the interpretation".into(),
-                    )
+                    wrong(format!("`{}` is a record and has no interpretation", word.text), format!("write `{LINE}`"))
+                        .line(typed.span(), number_or_bare(typed, &word))
                 } else {
                     return Meaning::Record(record);
                 }
@@ -171,8 +198,9 @@ fn meaning<'a>(
                     Some(line) => format!("write `{line};` without `tag.value`: only untagged records can be nested"),
                     None => {
                         format!(
-                            "only untagged records can be nested: remove `tag.value` from the block of `{}`",
-                            word.text
+                            "only untagged records can be nested: remove `tag.value` from the block of `{0}`, or write \
+                             `{1}: u32` for the number of a `{0}`",
+                            word.text, typed.name.text
                         )
                     }
                 };
@@ -181,7 +209,7 @@ fn meaning<'a>(
             }
             Visible::PredefinedTagged => wrong(
                 format!("the tagged record `{}` is not a type", word.text),
-                "only untagged records can be nested".into(),
+                format!("only untagged records can be nested: write `{}: u32` for a number", typed.name.text),
             ),
             Visible::Nothing if model.unparsed.contains(word.text) => return Meaning::Wrong,
             Visible::Nothing => unknown(model, scope, typed, &word, defines, report.source),
@@ -196,6 +224,26 @@ fn meaning<'a>(
     Meaning::Wrong
 }
 
+/// Returns a field without its interpretation, which is not for a byte array or a record, or with a number that refers to
+/// an element.
+fn number_or_bare(typed: &Typed, word: &Name) -> String {
+    let name = typed.name.text;
+    let reference = typed.settings.iter().find_map(|setting| match &setting.value {
+        Value::Interpretation(found) if found.word == InterpretationWord::SectionOffset => {
+            match found.arguments.as_slice() {
+                [Argument::Number(section)] => Some(section.magnitude),
+                _ => None,
+            }
+        }
+        _ => None,
+    });
+    match (reference, length(typed)) {
+        (Some(section), _) => format!("{name}: u16 sectionOffset {section}"),
+        (None, Some(bytes)) => format!("{name}: {} {bytes}", word.text),
+        (None, None) => format!("{name}: {}", word.text),
+    }
+}
+
 /// Returns the length in a type, if it is a number.
 fn length(typed: &Typed) -> Option<u64> {
     typed.settings.iter().find_map(|setting| match &setting.value {
@@ -205,8 +253,14 @@ fn length(typed: &Typed) -> Option<u64> {
 }
 
 /// Returns the help for a length after a type that has none, which may be meant as a value.
-fn no_length(typed: &Typed, word: &Name) -> String {
+fn no_length(typed: &Typed, word: &Name, source: &Source) -> String {
     let name = typed.name.text;
+    let condition = typed.settings.iter().find_map(|setting| source.text(setting.value_span));
+    let is_condition = |text: &&str| [".bit ", "==", "!=", "<", ">"].iter().any(|mark| text.contains(mark));
+    if let Some(text) = condition.filter(is_condition) {
+        let text = text.trim_start_matches('(').trim_end_matches(')');
+        return format!("write `({text})*{name}: {}` for an optional field", word.text);
+    }
     let native = foreign::type_name(word.text).unwrap_or(word.text);
     match length(typed) {
         Some(number) => {
@@ -218,7 +272,10 @@ fn no_length(typed: &Typed, word: &Name) -> String {
                 _ => constant,
             }
         }
-        None => "only `bytes`, `text` and `cstring` have a length, as in `bytes 16` or `text length.value`".to_owned(),
+        None => format!(
+            "only `bytes`, `text` and `cstring` have a length, as in `{name}: bytes n.value`; for a number, write \
+             `{name}: {native}`"
+        ),
     }
 }
 
@@ -288,6 +345,11 @@ fn unknown(model: &Model, scope: ScopeIndex, typed: &Typed, word: &Name, defines
         let draft = draft.help(format!("write `{swapped}`: the name of a field precedes its type"));
         return draft.propose(typed.name.span.to(word.span), swapped);
     }
+    let condition = typed.settings.iter().find_map(|setting| source.text(setting.value_span));
+    if let ("until", None, Some(text)) = (word.text, length(typed), condition) {
+        let item = text.split(['.', ' ']).next().unwrap_or_default();
+        return draft.help(format!("write `{name}: (until {text})*{item}`"));
+    }
     if matches!(word.text, REST | "until") {
         let width = if word.text == REST { "rest".to_owned() } else { format!("until {}", length(typed).unwrap_or(0)) };
         return draft.help(format!(
@@ -320,11 +382,18 @@ fn unknown(model: &Model, scope: ScopeIndex, typed: &Typed, word: &Name, defines
             draft.help(format!("for example, write `{prefix}{name}: {guess}`{statement}"))
         }
         None => {
-            let is_free = |name: &&str| *name != word.text && *name != typed.name.text && !known.contains(name);
-            let example = ["micros", "address", "color"].into_iter().find(is_free).unwrap_or("my_type");
+            let example = if word.text == name { "my_type" } else { word.text };
+            // Names of values are probably those of a small number.
+            let record =
+                model.records.iter().find(|r| r.ast.types.iter().any(|other| other.name.span == typed.name.span));
+            let block = record.map_or(&[][..], |record| &record.ast.block);
+            if block.iter().any(|s| s.is(name, Property::Values) || s.is(name, Property::Flags)) {
+                return draft
+                    .help(format!("write `{name}: u8`, or `{name}: u16` for a larger number with names of values"));
+            }
             draft.help(format!(
-                "the types are `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, `bytes N`, `text`, `cstring`, untagged \
-                 records, and types defined as in `type {example}: u64;`"
+                "write `{prefix}{name}: u32` with the size of the number, or define the type, as in `type {example}: u32;`; \
+                 the types are `u8` to `u64`, `i8` to `i64`, `f32`, `f64`, `bytes N`, `text`, `cstring` and untagged records"
             ))
         }
     }
@@ -339,7 +408,8 @@ fn endless(model: &mut Model, report: &mut Reporter) {
                 let message = format!("type `{name}` is defined by itself, or by more than {MOST_TYPES} other types");
                 report.add(
                     Draft::new(Code::UnknownType, typed.span(), message)
-                        .help("define the type by a predefined type, such as `u32`"),
+                        .help(format!("define the type by a predefined type, as in `{LINE}`"))
+                        .line(typed.span(), format!("{name}: u32")),
                 );
                 wrong.push((index, *name));
             }
@@ -421,10 +491,14 @@ pub(super) fn conflicts(model: &Model, report: &mut Reporter) {
             set.dedup();
             for second in set.into_iter().filter_map(|property| slot.get(property)) {
                 let message = format!("`{}.{}` is set twice", second.path_text(), second.name.text);
+                let value = report.source.text(second.value_span).unwrap_or_default();
+                let value =
+                    if matches!(second.value, Value::Interpretation(_)) && value != "none" { value } else { "" };
                 report.add(
                     Draft::new(Code::PropertyTwice, second.target(), message)
                         .also(typed.span(), "the type sets it")
-                        .help(instead(typed, second)),
+                        .help(instead(typed, second, value))
+                        .quote(second.target()),
                 );
             }
         }
@@ -432,7 +506,7 @@ pub(super) fn conflicts(model: &Model, report: &mut Reporter) {
 }
 
 /// Returns the help for a property that a type sets, too.
-fn instead(typed: &Typed, second: &Setting) -> String {
+fn instead(typed: &Typed, second: &Setting, value: &str) -> String {
     let name = typed.name.text;
     let word = typed.word.map_or("", |word| word.text);
     let width = match &second.value {
@@ -450,13 +524,19 @@ fn instead(typed: &Typed, second: &Setting) -> String {
         (Some(Property::Width), Some(bytes @ (4 | 8)), Some(b'f')) => {
             format!("write `{name}: f{}`, and remove the property", bytes * 8)
         }
-        (Some(Property::Width), Some(bytes), _) => format!("write `{name}: bytes {bytes}`, and remove the property"),
+        (Some(Property::Width), Some(bytes), _) => {
+            let array = if matches!(word, "text" | "cstring") { word } else { "bytes" };
+            format!("write `{name}: {array} {bytes}`, and remove the property")
+        }
         (Some(Property::Format), ..) if word == "f32" => format!("write `{name}: u32`, or remove the property"),
         (Some(Property::Format), ..) if word == "f64" => format!("write `{name}: u64`, or remove the property"),
         (Some(Property::Format), ..) if word == "text" && !typed.has_length => {
             format!("write `{name}: vfield`, or remove the property")
         }
-        _ => "change the type, or remove the property".to_owned(),
+        (Some(Property::Interpretation), ..) if !typed.has_length && !word.is_empty() && !value.is_empty() => {
+            format!("write `{name}: {word} {value}`, and remove `{LINE}`, or remove only the statement")
+        }
+        _ => format!("remove `{LINE}`, or write `{name}: u32` with another type"),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::ast::FieldItem;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::foreign;
+use crate::line::LINE;
 use crate::nearest::near_property;
 use crate::span::Span;
 use crate::vocabulary::TYPES;
@@ -54,8 +55,9 @@ fn records(model: &Model, predefined: [u32; 3], report: &mut Reporter) {
                     format!("nothing uses the untagged record `{}`", record.name()),
                 )
                 .help(format!(
-                    "write `tag.value = {};` in its block, or list the record as a field of another record",
-                    tags::next_tag(model, predefined)
+                    "write `tag.value = {};` in its block, or list the record as a field, as in `NAME: ({})`",
+                    tags::next_tag(model, predefined),
+                    record.name()
                 )),
             );
         }
@@ -71,7 +73,8 @@ fn misspelt(model: &Model, report: &mut Reporter) {
             let (meant, path) = (meant.name(), setting.path_text());
             let draft = Draft::new(Code::MisspeltProperty, name.span, format!("`{}` is not a property", name.text))
                 .label(format!("did you mean `{meant}`?"))
-                .help(format!("write `{path}.{meant}`, or `{path}.\"{}\"` for an annotation", name.text));
+                .help(format!("write `{LINE}`, or `{path}.\"{}\"` for an annotation", name.text))
+                .line(name.span, meant);
             // A word such as `enum` can be a deliberate annotation.
             let is_typo = near_property(name.text).is_some();
             report.add(if is_typo { draft.replace(name.span, meant) } else { draft.propose(name.span, meant) });
@@ -113,7 +116,8 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
         }
         report.add(
             Draft::new(Code::UnusedProperty, first.target(), format!("no record in this scope has a field `{name}`"))
-                .help("remove the properties of this field, or list the field in a record")
+                .help(format!("remove `{LINE}`, or list the field in a record, as in `NAME: ({name}: u32)`"))
+                .quote(first.target())
                 .did_you_mean(first.path.first().map_or(Span::PREDEFINED, |n| n.span), name, used.iter().copied()),
         );
     }

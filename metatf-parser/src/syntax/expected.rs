@@ -6,6 +6,7 @@ use super::Rule;
 use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::lexer::{Kind, Lexed, Token};
+use crate::line::LINE;
 use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
 use crate::vocabulary::Property;
@@ -48,14 +49,15 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
             .label("the text ends here");
         return match statement_before(text, text.len()) {
             Some(line) if rules.contains(&Rule::missing_semicolon) => draft.help(format!("write `{line};`")),
-            _ => draft.help(help(rules, "")),
+            _ => draft.help(form(rules, "", text, lexed, index)),
         };
     };
     let found = text.get(token.span.range()).unwrap_or_default();
     if token.kind == Kind::Unknown {
         return Draft::new(Code::UnknownCharacter, token.span, format!("unexpected character `{}`", escape(found)))
             .label(format!("expected {expected}"))
-            .help(unknown_help(text, token));
+            .help(unknown_help(text, token))
+            .line_of(ascii_word(text, token));
     }
     let word = index.checked_sub(1).and_then(|before| lexed.tokens.get(before)).and_then(|t| text.get(t.span.range()));
     if let Some(help) = word.and_then(foreign).filter(|_| rules.contains(&Rule::missing_colon)) {
@@ -80,7 +82,15 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     let place = token_place(token, text);
     let draft = Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
         .label(format!("expected {expected}"))
-        .help(help(rules, found));
+        .help(form(rules, found, text, lexed, index))
+        .line(
+            Span::at(index.checked_sub(1).and_then(|before| lexed.tokens.get(before)).map_or(0, |t| t.span.end())),
+            match word {
+                Some("allocated") => " size".to_owned(),
+                _ if rules.contains(&Rule::by_word) => format!(" {}", last_section(text, lexed)),
+                _ => " 1".to_owned(),
+            },
+        );
     // If the position shows that a punctuation mark is missing, report the missing mark.
     let Some(before) = index.checked_sub(1).and_then(|before| lexed.tokens.get(before)) else { return draft };
     let is_property = text.get(before.span.range()).is_some_and(|word| Property::named(word).is_some());
@@ -91,6 +101,27 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     } else {
         draft
     }
+}
+
+/// Returns the location of the word around a character, and the word in ASCII.
+fn ascii_word(text: &str, token: &Token) -> (Span, String) {
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    let (before, after) = text.split_at_checked(token.span.start()).unwrap_or((text, ""));
+    let start = before.trim_end_matches(is_letter).len();
+    let end = text.len() - after.trim_start_matches(is_letter).len();
+    let word = text.get(start..end).unwrap_or_default();
+    let plain = |c: char| match c {
+        'ä' | 'æ' => "ae".to_owned(),
+        'ö' | 'ø' => "oe".to_owned(),
+        'ü' => "ue".to_owned(),
+        'ß' => "ss".to_owned(),
+        'é' | 'è' | 'ê' | 'ë' => "e".to_owned(),
+        'á' | 'à' | 'â' | 'å' => "a".to_owned(),
+        'µ' | 'μ' => "u".to_owned(),
+        c if c.is_ascii() => c.to_string(),
+        _ => "_".to_owned(),
+    };
+    (Span::new(start, end), word.chars().map(plain).collect())
 }
 
 /// Returns the help for a character that the language does not have.
@@ -117,7 +148,9 @@ fn unknown_help(text: &str, token: &Token) -> String {
         (None, '\'') => "a number written as characters has 1 to 8 characters and ends on its line, as in `'IHDR'`",
         (None, '–' | '—' | '−') => "write `-` for subtraction and negative numbers",
         (None, '×') => "write `*` for repetitions and products",
-        (None, c) if c.is_alphabetic() => "a name consists of the letters `a` to `z` and `A` to `Z`, digits and `_`",
+        (None, c) if c.is_alphabetic() => {
+            return format!("write `{LINE}`: a name consists of the letters `a` to `z` and `A` to `Z`, digits and `_`");
+        }
         (None, '[') if text.get(..token.span.start()).is_some_and(|before| before.trim_end().ends_with(')')) => {
             "write the block of a record in braces, as in `{ tag.value = 4; }`"
         }
@@ -138,6 +171,9 @@ fn unknown_help(text: &str, token: &Token) -> String {
 }
 
 const INCLUDE: &str = "a DTD is a single file and cannot include others: copy the definitions into it";
+
+/// Maximum number of words before a mistake that its help repeats.
+const MOST_BEFORE: usize = 60;
 
 /// Returns what to write in place of a keyword of other languages.
 pub(super) fn foreign(word: &str) -> Option<&'static str> {
@@ -205,10 +241,29 @@ fn common_mistake(rules: &[Rule], text: &str, lexed: &Lexed, index: usize) -> Op
         before.filter(|token| is_operand && token.kind == Kind::Name && rules.contains(&Rule::missing_dot))
     {
         let message = format!("an expression contains numbers and fields, but there is no field `{}`", shorten(word));
-        let help = "write the number in place of its name, or a field as in `size.value`";
-        return Some(Draft::new(Code::Syntax, before.span, message).help(help));
+        let help = format!(
+            "write `{LINE}` with the number of `{0}` in place of 1, or a field as in `{0}.value`",
+            shorten(word)
+        );
+        return Some(Draft::new(Code::Syntax, before.span, message).help(help).line(before.span, "1"));
     }
     match (found, next) {
+        ("{", _) if starts_item && word == ";" => {
+            let draft = draft("the block of a record follows its list without `;`".to_owned());
+            let head = statement_before(text, before?.span.start()).filter(|head| head.ends_with(')'));
+            Some(match head {
+                Some(head) => draft.help(format!("write `{head} {{`")),
+                None => draft.help("write the block after a record, as in `ev: (size: u32) {`"),
+            })
+        }
+        (",", _) if starts_item && word == ")" => {
+            let statement = line.trim_start_matches([',', ' ']).split(';').next().unwrap_or_default();
+            let draft = draft("the properties of a record are in its block".to_owned());
+            Some(draft.help(match statement.split_once('=') {
+                Some((target, _)) if target.contains('.') => format!("write `{{ {statement}; }}` without the comma"),
+                _ => "write `{ tag.value = 4; }` with the tag of the record".to_owned(),
+            }))
+        }
         ("=", _) if starts_item && word == ")" => {
             let draft = draft("the properties of a record are in its block".to_owned());
             Some(match next.bytes().all(|byte| byte.is_ascii_digit()) && !next.is_empty() {
@@ -225,7 +280,13 @@ fn common_mistake(rules: &[Rule], text: &str, lexed: &Lexed, index: usize) -> Op
             })
         }
         (")", _) if starts_item => Some(
-            draft("unmatched `)`".to_owned()).help("remove the `)`, or add the missing `(`").propose(token.span, ""),
+            draft("unmatched `)`".to_owned())
+                .help(match word {
+                    "" | ";" | "{" | "}" => "remove the `)`, or add the missing `(`".to_owned(),
+                    _ => format!("write `{LINE}`, or add the missing `(`"),
+                })
+                .line(token.span, "")
+                .propose(token.span, ""),
         ),
         ("-", "-") | (";", ";") if starts_item => {
             let comment = line.trim_start_matches(['-', ';']).trim();
@@ -237,16 +298,31 @@ fn common_mistake(rules: &[Rule], text: &str, lexed: &Lexed, index: usize) -> Op
         ("<", "!" | "?") if starts_item => Some(draft("this is not a DTD of XML".to_owned()).help(
             "write a record as `NAME: (size: u32, id: bytes 16) { tag.value = 4; }`, and a comment as `// text`",
         )),
-        _ if token.kind == Kind::Int && (rules.contains(&Rule::int) || rules.contains(&Rule::value)) => {
-            Some(draft(format!("`{}` is not a number", shorten(found))).help(match other_number(found) {
-                Some(number) => format!("write `{number}`"),
-                None => "write a decimal or hexadecimal number, such as `42`, `0x2a` or `1_000`".to_owned(),
-            }))
-        }
+        _ if token.kind == Kind::Int && (rules.contains(&Rule::int) || rules.contains(&Rule::value)) => Some(
+            draft(format!("`{}` is not a number", shorten(found)))
+                .help(match other_number(found) {
+                    Some(_) => format!("write `{LINE}`"),
+                    None => format!(
+                        "write a decimal or hexadecimal number, such as `42`, `0x2a` or `1_000`, as in `{LINE}`"
+                    ),
+                })
+                .line(token.span, other_number(found).unwrap_or_else(|| "42".to_owned())),
+        ),
         (".", _) if !rules.contains(&Rule::missing_dot) && next.bytes().all(|b| b.is_ascii_digit()) => {
             let before = lexed.tokens.get(index.checked_sub(1)?).filter(|token| token.kind == Kind::Int)?;
             let whole = text.get(before.span.range())?;
-            Some(draft("numbers are integers".to_owned()).help(format!("write `{whole}`")))
+            let number = before.span.to(lexed.tokens.get(index + 1)?.span);
+            let types = lexed.tokens.get(index.saturating_sub(4)..index)?.iter();
+            let kind =
+                types.filter_map(|token| text.get(token.span.range())).find(|word| matches!(*word, "f32" | "f64"));
+            let draft = draft("numbers are integers".to_owned());
+            let value: Option<f64> = text.get(number.range())?.parse().ok();
+            #[allow(clippy::cast_possible_truncation)] // An `f32` stores the nearest number.
+            Some(match (kind, value) {
+                (Some("f32"), Some(value)) => draft.write(number, format!("{:#x}", (value as f32).to_bits())),
+                (Some(_), Some(value)) => draft.write(number, format!("{:#x}", value.to_bits())),
+                _ => draft.write(number, whole),
+            })
         }
         _ => None,
     }
@@ -279,11 +355,108 @@ fn other_number(text: &str) -> Option<String> {
     value.map(|value| value.to_string())
 }
 
+/// Returns the number of the last section, which is probably a stream section.
+fn last_section<'t>(text: &'t str, lexed: &Lexed) -> &'t str {
+    let word = |token: &Token| text.get(token.span.range()).unwrap_or_default();
+    let mut heads = lexed.tokens.windows(3).rev();
+    let last = heads
+        .find(|head| matches!(head, [section, _, number] if word(section) == "section" && number.kind == Kind::Int));
+    last.and_then(|head| head.last()).map_or("2", word)
+}
+
+/// Returns the form of the construct in which token `index` is a mistake, with the names before the token.
+fn form(rules: &[Rule], found: &str, text: &str, lexed: &Lexed, index: usize) -> String {
+    let word =
+        |index: usize| lexed.tokens.get(index).and_then(|token| text.get(token.span.range())).unwrap_or_default();
+    let least = index.saturating_sub(MOST_BEFORE);
+    let start =
+        (least..index).rev().find(|index| matches!(word(*index), ";" | "{" | "}")).map_or(least, |index| index + 1);
+    let words: Vec<&str> = (start..index).map(word).collect();
+    let before = || {
+        let span = |index: usize| lexed.tokens.get(index).map(|token| token.span);
+        let before = text.get(span(start)?.start()..span(index.checked_sub(1)?)?.end()).filter(|_| start < index)?;
+        (!before.contains("//") && !before.contains("/*") && before.len() <= 120)
+            .then(|| before.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let is_name = |word: &str| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !is_reserved(word);
+    let has = |rule: Rule| rules.contains(&rule);
+    let colon = words.iter().rposition(|word| *word == ":").and_then(|at| words.get(at.checked_sub(1)?));
+    let target = words.iter().position(|word| *word == "=").and_then(|at| words.get(..at));
+    match (colon, target, words.as_slice()) {
+        (.., [.., "allocated"]) => format!("write `{LINE}` with the field that contains the size"),
+        _ if has(Rule::by_word) && has(Rule::int) => {
+            format!("write `{LINE}` with the number of the stream section for other values")
+        }
+        (Some(name), None, _) if has(Rule::model) || has(Rule::predictor) => {
+            let section = last_section(text, lexed);
+            format!(
+                "write `{name}: predicted 1 lastValue 1 {section}` or `{name}: predicted 1 (lastValue 1, fcm 2) {section}` with \
+                 the number of a stream section"
+            )
+        }
+        _ if [Rule::model, Rule::predictor, Rule::allocated_word, Rule::by_word].iter().any(|rule| has(*rule)) => {
+            let path = target.map_or_else(|| "FIELD.interpretation".to_owned(), <[_]>::concat);
+            format!(
+                "write `{path} = predicted 1 lastValue 1 N;`, `{path} = predicted 1 (lastValue 1, fcm 2) N;` or `{path} = \
+                 predicted 1 heap freed N;`, where N is the number of a stream section"
+            )
+        }
+        (.., [.., last]) if has(Rule::int) && matches!(found, ")" | ";" | ",") => {
+            format!("write a number after `{last}`, as in `{LINE}`")
+        }
+        (Some(name), None, [_, _, _, ..]) if has(Rule::delta_word) && is_name(name) => format!(
+            "write a type after `{name}:`, as in `{name}: u32`, `{name}: f64`, `{name}: text` or `{name}: bytes 16`"
+        ),
+        (_, None, [record, ":", "(", _, ..]) if has(Rule::missing_close_paren) || has(Rule::missing_comma) => {
+            let before = before().filter(|text| text.matches('(').count() == text.matches(')').count() + 1);
+            if let (None, Some(name)) = (&before, colon.filter(|name| *name != record && is_name(name))) {
+                return format!(
+                    "write a type after `{name}:`, as in `{name}: u32`, `{name}: text` or `{name}: bytes 16`"
+                );
+            }
+            let line = before.map_or_else(|| format!("{record}: (size: u32, id: bytes 16)"), |text| format!("{text})"));
+            format!("write `{line}`; in a list, `,` separates the fields, as in `{record}: (size: u32, id: bytes 16)`")
+        }
+        (_, None, [record, ":", ..]) if has(Rule::field_item) && is_name(record) => {
+            format!("write the fields of the record as a list, as in `{record}: (size: u32, id: bytes 16)`")
+        }
+        (_, Some([path @ .., property]), _) if has(Rule::value) => match Property::named(property) {
+            Some(known) => {
+                let value = known.example().split_once(" = ").map_or("", |(_, value)| value);
+                format!("write a value after `=`, as in `{}{property} = {value}`", path.concat())
+            }
+            None => format!("write a value after `=`, as in `{}{property} = 1;`", path.concat()),
+        },
+        (_, Some(_), _) if has(Rule::missing_semicolon) => match before() {
+            Some(line) => format!("write `{line};`, or continue the value"),
+            None => "every statement ends with `;`, as in `size.unit = \"bytes\";`".to_owned(),
+        },
+        (_, None, [name]) if found == "{" && is_name(name) => {
+            format!("write the fields of the record before its block, as in `{name}: (size: u32) {{`")
+        }
+        (_, None, [.., name]) if (has(Rule::missing_equals) || has(Rule::missing_dot)) && is_name(name) => {
+            let path = words.concat();
+            match words.iter().all(|word| *word == "." || is_name(word)) {
+                true if words.len() > 2 => format!("write a statement as `{path} = VALUE;`, such as `{path} = 4;`"),
+                true => format!("write a statement as `{path}.PROPERTY = VALUE;`, such as `{path}.unit = \"bytes\";`"),
+                false => format!("write a statement as `{name}.PROPERTY = VALUE;`, such as `{name}.unit = \"bytes\";`"),
+            }
+        }
+        (_, None, ["section", name, ..]) if is_name(name) => {
+            format!("write the section's name and number, and its records in braces: `section {name} 1 {{`")
+        }
+        _ if has(Rule::block_item) && is_name(found) => {
+            format!("a block contains statements, as in `{found}.unit = \"bytes\";`")
+        }
+        _ if (has(Rule::section_head) || has(Rule::item) || has(Rule::missing_colon)) && is_name(found) => {
+            format!("write `section {found} 1 {{`, `{found}: (size: u32) {{` or `{found}.unit = \"bytes\";`")
+        }
+        _ => help(rules, found).to_owned(),
+    }
+}
+
 fn help(rules: &[Rule], found: &str) -> &'static str {
-    if [Rule::model, Rule::predictor, Rule::allocated_word, Rule::by_word].iter().any(|rule| rules.contains(rule)) {
-        "write `predicted 1 PREDICTOR n`, `predicted 1 (PREDICTOR, PREDICTOR) n` or `predicted 1 heap freed n`, where \
-         `n` is the number of a stream section"
-    } else if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
+    if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
         "write `section NAME NUMBER { ... }`, `record: (field, ...) { ... }` or `field.property = value;`"
     } else if rules.contains(&Rule::block_item) || rules.contains(&Rule::property) {
         "a record's block contains properties: `field.property = value;`"

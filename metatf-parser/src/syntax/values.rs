@@ -7,6 +7,7 @@ use super::correct::{self, Tokens};
 use crate::ast::{Argument, Aspect, Expression, Interpretation, Name, Operator, Reference, Step, Value};
 use crate::codes::Code;
 use crate::diagnostic::Draft;
+use crate::line::LINE;
 use crate::schema::{Comparison, InterpretationWord};
 use crate::suggest::unknown_interpretation;
 use crate::vocabulary::Property;
@@ -22,6 +23,13 @@ impl Builder<'_, '_, '_> {
         let value = match inner.as_rule() {
             Rule::interpretation => Value::Interpretation(self.interpretation(inner)?),
             Rule::string => Value::Text(unescape(inner.as_str())),
+            // A field to share the previous value with.
+            Rule::expression if property.text == Property::Previous.name() && inner.as_str().contains('.') => {
+                let place = self.tight(&inner);
+                let message = "`previous` must be `own` or `shared`: it names no other field";
+                self.mistake(Draft::new(Code::UnknownPrevious, place, message).write(place, "shared"));
+                Value::Broken
+            }
             Rule::expression => Value::Expression(self.expression(inner)),
             Rule::array => {
                 let mut parts = inner.into_inner();
@@ -66,6 +74,8 @@ impl Builder<'_, '_, '_> {
         let reference = self.reference(pair)?;
         // The end of the reference may have been reported.
         if !self.broken && (reference.of != Aspect::Value || reference.path.len() < 2) {
+            let path = reference.path.iter().map(|name| name.text).collect::<Vec<_>>().join(".");
+            let record = if word == InterpretationWord::Default { "HEADER" } else { "RECORD" };
             self.mistake(
                 Draft::new(
                     Code::BadReference,
@@ -79,11 +89,14 @@ impl Builder<'_, '_, '_> {
                 )
                 .help(match word {
                     InterpretationWord::Default => {
-                        "write `default 0` or another number, or `default HEADER.FIELD.value` with the record of a header"
-                            .to_owned()
+                        format!("write `{LINE}` with the record of the file's header, or a number, as in `default 0`")
                     }
-                    _ => format!("write `{} RECORD.FIELD.value`", word.name()),
-                }),
+                    _ => format!("write `{LINE}` with the record that contains the field"),
+                })
+                .line(
+                    reference.span,
+                    if reference.path.len() < 2 { format!("{record}.{path}.value") } else { format!("{path}.value") },
+                ),
             );
         }
         Some(reference)
@@ -106,17 +119,32 @@ impl Builder<'_, '_, '_> {
                 Some(number) => {
                     format!("`{} {}` of a field cannot be used in an expression", last.text, number.as_str())
                 }
-                None => format!("`{}` of a field cannot be used in an expression", last.text),
+                None => format!(
+                    "expected `.value`, `.width` or `.bit N` after `{}`",
+                    path.last().into_iter().chain([&last]).map(|name| name.text).collect::<Vec<_>>().join(".")
+                ),
             };
             // Collecting the names takes time proportional to the text.
+            if last.text == "bits" {
+                let name = path.last().map_or("flags", |name| name.text);
+                let draft = Draft::new(Code::BadReference, last.span, message);
+                self.mistake(draft.help(format!(
+                    "write `{name}.bit 0` for one bit, `{name}.value % 16` for bits 0 to 3, or `{name}.value / 16 % 8` for bits 4 \
+                     to 6"
+                )));
+                return Some(Reference { path, of: Aspect::Value, span });
+            }
             let written = match self.report.is_full() {
                 true => None,
                 false => correct::reference(&Tokens::new(self.text, self.lexed), span),
             };
             let draft = Draft::new(Code::BadReference, last.span, message);
             self.mistake(match written {
-                Some(text) => draft.help(format!("write `{text}`")).replace(span, text),
-                None => draft.help("a reference must end in `.value`, `.width` or `.bit N`, with N from 0 to 63"),
+                Some(text) => draft.write(span, text.as_str()).replace(span, text),
+                // Bits counted from 1.
+                None => draft
+                    .help(format!("a bit has a number from 0 to 63, as in `{LINE}`"))
+                    .line(numbers.first().map_or(span, |number| self.span(number)), "63"),
             });
         }
         Some(Reference { path, of: of.unwrap_or(Aspect::Value), span })
@@ -162,11 +190,11 @@ impl Builder<'_, '_, '_> {
         let mut parts = pair.clone().into_inner();
         let (word, number) = (parts.next()?, parts.next()?);
         self.mistake(if property.text == Property::Interpretation.name() {
-            unknown_interpretation(self.span(&word), word.as_str())
+            unknown_interpretation(self.span(&word), word.as_str(), self.tight(&pair))
         } else {
             let found = self.first_token(&number);
             Draft::new(Code::Syntax, self.tight(&number), format!("expected `;`, found `{found}`"))
-                .help("write a property as `field.property = value;`")
+                .write(self.tight(&pair), word.as_str())
         });
         self.wide_numbers(pair);
         Some(())

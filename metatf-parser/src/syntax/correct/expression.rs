@@ -266,6 +266,7 @@ impl<'t> Parser<'_, 't> {
             "len" | "sizeof" | "length" | "size" if self.peek(0) == "(" && self.peek(2) == ")" => {
                 let name = self.words.get(self.at + 1).filter(|word| word.is_name())?;
                 self.at += 3;
+                self.mistake("there are no functions: the width of a field is written as `FIELD.width`");
                 return Some(Part::atom(format!("{}.width", name.text)));
             }
             _ => {}
@@ -278,6 +279,13 @@ impl<'t> Parser<'_, 't> {
 
     /// Parses the path of a field, and the part of it that the expression reads.
     fn reference(&mut self, first: &'t str) -> Option<Part> {
+        // Words for the record itself.
+        let mut first = first;
+        if matches!(first, "this" | "self" | "_parent" | "_root") && !self.tokens.is_field(first) && self.take(&["."]) {
+            first = self.words.get(self.at).filter(|word| word.is_name())?.text;
+            self.at += 1;
+            self.mistake(ASPECT);
+        }
         let mut path = vec![first];
         let bit = |parser: &mut Self, path: &[&str], number: u64| {
             parser.mistake(BIT);

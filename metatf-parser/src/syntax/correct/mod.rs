@@ -424,7 +424,8 @@ impl<'t> Corrector<'_, 't> {
         let (first, second) = item.split_at_checked(at)?;
         let (last, next) = (first.last()?, second.first()?);
         let complete = |words: &[Word]| self.is_field(&self.tokens.text(words), words);
-        if !complete(first) || !complete(second) {
+        // `bytes` has a length.
+        if !complete(first) || !complete(second) || last.text == "bytes" {
             return None;
         }
         let is_known = |words: &[Word]| match words {
@@ -444,7 +445,13 @@ impl<'t> Corrector<'_, 't> {
     fn braces(&self, open: usize, head: &[Word]) -> Option<Corrected> {
         let close = closing_brace(self.tokens, open)?;
         let content: Vec<Word> = (open + 1..close).map_while(|index| self.tokens.get(index)).collect();
-        let names: Vec<&Word> = head.iter().filter(|word| word.is_name()).collect();
+        let is_plain =
+            |word: &&Word| word.is_name() && !matches!(word.text, "pub" | "public" | "export" | "packed" | "const");
+        let names: Vec<&Word> = head.iter().filter(is_plain).collect();
+        // A list with a value in braces.
+        if head.iter().any(|word| word.text == "(") {
+            return None;
+        }
         let last = names.last()?;
         let (text, message) = if head.iter().any(|word| word.text == "enum") {
             let name = names.iter().find(|word| !matches!(word.text, "enum" | "class" | "type"))?;
@@ -455,8 +462,16 @@ impl<'t> Corrector<'_, 't> {
             if !marks || names.len() > 2 || content.get(1).is_some_and(|word| matches!(word.text, "." | "=")) {
                 return None;
             }
-            let items = self.list(&content, 0)?;
-            let text = format!("{}: ({}) {{ tag.value = {}; }}", last.text, items.join(", "), self.tokens.free_tag());
+            let is_statement = |item: &&[Word]| matches!(item, [_, dot, .., _] if dot.text == "." && item.iter().any(|w| w.text == "="));
+            let (statements, fields): (Vec<&[Word]>, Vec<&[Word]>) =
+                split(&content).filter(|item| !item.is_empty()).partition(is_statement);
+            let items: Vec<String> = fields.into_iter().map(|item| self.field(item, 1)).collect::<Option<_>>()?;
+            let mut block: Vec<String> =
+                statements.iter().map(|words| format!("{};", self.tokens.text(words))).collect();
+            if !block.iter().any(|statement| statement.starts_with("tag.value")) {
+                block.insert(0, format!("tag.value = {};", self.tokens.free_tag()));
+            }
+            let text = format!("{}: ({}) {{ {} }}", last.text, items.join(", "), block.join(" "));
             (text, "the fields of a record are a list in parentheses")
         };
         // Another block follows the fields.

@@ -2,16 +2,17 @@
 //!
 //! | class | matches | captures |
 //! | --- | --- | --- |
-//! | `NAME`, `NEW` | a name; a name without statements | the name |
+//! | `NAME`, `NEW`, `OTHER` | a name; a name without statements; a name that is not a type | the name |
 //! | `DIGITS`, `RESERVED` | a name that begins with a digit, or is reserved | a name with `_` |
 //! | `TYPE` | a type of this language or another language | the type |
+//! | `STRUCT` | a format of Python's `struct` for one value | the type |
 //! | `BYTE`, `ARRAY` | a type of a byte; a type with a length | `bytes`, `text` or `cstring` |
 //! | `WIDTH` | a number of bytes | a type of that width |
 //! | `INT`, `TEXT`, `CHARACTERS` | a number; a string; a string in single quotes | the number; the content; a string |
 //! | `NAMED` | the name of a value, or a string with it | its number |
 //! | `NEAR` | a misspelled interpretation | the interpretation |
 //! | `SECTION` | the name of a section | its number |
-//! | `PROPERTY`, `FORMAT`, `REST` | a property; a format; a word for the rest | the word |
+//! | `PROPERTY`, `FORMAT`, `UNIT`, `REST` | a property; a format; a unit; a word for the rest | the word |
 //! | `KIND`, `INTERPRETATION` | a type with its length or interpretation; an interpretation | the same, corrected |
 //! | `FIELD`, `REPEAT` | an item of a field list; a repetition without a name | the same, corrected |
 //! | `LIST`, `LISTS` | one or more items; two or more items | the items with commas |
@@ -89,6 +90,7 @@ fn is_single(class: &str) -> bool {
     !matches!(
         class,
         "INT"
+            | "STRUCT"
             | "KIND"
             | "INTERPRETATION"
             | "FIELD"
@@ -116,9 +118,17 @@ fn capture(corrector: &Corrector, class: &str, words: &[Word], depth: usize, fie
     match class {
         "NAME" => name(),
         "NEW" => name().filter(|name| !tokens.declares(name) && !tokens.is_type(name)),
+        "OTHER" => name().filter(|name| type_name(corrector, name).is_none()),
+        "UNIT" => matches!(word, "ns" | "us" | "ms" | "s" | "sec" | "bytes" | "kB" | "KiB" | "MB" | "Hz" | "C")
+            .then(|| word.to_owned()),
         "DIGITS" => (first.kind == Kind::Int && !first.is_number() && word.is_ascii()).then(|| format!("_{word}")),
         "RESERVED" => InterpretationWord::named(word).map(|_| format!("{word}_")),
         "TYPE" => type_name(corrector, word).filter(|_| first.is_name()),
+        "STRUCT" => {
+            let text = word.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+            foreign::struct_format(&text.map_or_else(|| tokens.text(words), str::to_owned))
+                .filter(|_| text.is_some() && words.len() == 1 || matches!(word, "<" | ">" | "!" | "="))
+        }
         "BYTE" => {
             let native = type_name(corrector, word).filter(|_| first.is_name())?;
             matches!(native.as_str(), "u8" | "i8" | "bytes" | "text" | "cstring").then(|| match native.as_str() {

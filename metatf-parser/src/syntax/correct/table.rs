@@ -93,6 +93,8 @@ rows! {
         "TYPE NEAR SECTION" => "$1 $2 $3";
         "NEAR SECTION" => "$1 $2";
         "TYPE sectionOffset SECTION" => "$1 sectionOffset $2";
+        "TYPE sectionOffset SECTION . NAME" => "$1 sectionOffset $2";
+        "sectionOffset SECTION . NAME" => "sectionOffset $1";
         "sectionOffset SECTION" => "sectionOffset $1";
         "TYPE sectionStride SECTION INT" => "$1 sectionStride $2 $3";
     }
@@ -170,6 +172,7 @@ rows! {
         "BYTE : EXPR" => "$1 $2";
     }
     Kind, "a byte array has no interpretation" {
+        "bytes WIDTH INTERPRETATION" => "$1 $2";
         "ARRAY EXPR INTERPRETATION" => "$1 $2";
         "cstring INTERPRETATION" => "cstring";
     }
@@ -187,12 +190,33 @@ rows! {
     Kind, "there is no word `const`" {
         "const TYPE" => "$1";
     }
+    Kind, "a format of Python's `struct` is not a type; a DTD contains no byte order" {
+        "STRUCT" => "$1";
+    }
     Kind, "a type has no quotes" {
         "TEXT" => "$1";
     }
     Field, "an interpretation is not a name" {
         "RESERVED : KIND" => "$1: $2";
         "RESERVED" => "$1";
+    }
+    Field, "the value of a tag is in the record's block" {
+        "tag =|: INT" => "tag", "; in the block, write `tag.value = $1;`";
+    }
+    Field, "a number in decimal notation is an `f64`, or an integer in a smaller unit" {
+        "NAME : decimal|numeric|number|DECIMAL|NUMERIC|NUMBER|money ( ANY )" => "$1: f64", "; for a number of hundredths, write `$1: i64`";
+    }
+    Field, "the length of a text has a width of 1, 2 or 4 bytes" {
+        "NAME : text|string|str length|len|size|prefix INT" => "$1: text $2",
+            "; for a text after a length of $2 bytes, write `$1: text`, and in the block, `$1.length.width = $2;`";
+        "NAME : text|string|str u8" => "$1: text";
+        "NAME : text|string|str u16" => "$1: text", "; in the block, write `$1.length.width = 2;`";
+        "NAME : text|string|str u32" => "$1: text", "; in the block, write `$1.length.width = 4;`";
+    }
+    Field, "names of values are in the block" {
+        "NAME : enum { NAMES }" => "$1: u8", "; in the block, write `$1.values = $2;`";
+        "NAME : enum ( NAMES )" => "$1: u8", "; in the block, write `$1.values = $2;`";
+        "NAME : TYPE { NAMES }" => "$1: $2", "; in the block, write `$1.values = $3;`";
     }
     // Fields: texts and byte arrays whose end is not a length.
     Field, "a text up to a zero byte is a `cstring`" {
@@ -202,6 +226,8 @@ rows! {
         "NAME : bytes until|to INT" => "$1", "; in the block, write `$1.width = until $2; $1.interpretation = none;`";
     }
     Field, "only `width` can end a text at a certain byte" {
+        "NAME : text|cstring|string|line until|to CHARACTER" => "$1",
+            "; in the block, write `$1.width = until $2; $1.interpretation = none; $1.format = \"utf8\";`";
         "NAME : text|cstring|string|line until|to INT" => "$1",
             "; in the block, write `$1.width = until $2; $1.interpretation = none; $1.format = \"utf8\";`";
     }
@@ -215,6 +241,10 @@ rows! {
         "NAME : bytes|blob|buffer . . ." => "$1",
             "; in the block, write `$1.width = rest; $1.interpretation = none;`";
         "NAME : bytes|blob|buffer REST" => "$1", "; in the block, write `$1.width = rest; $1.interpretation = none;`";
+        "NAME : bytes|blob|buffer REST - ANY" => "$1",
+            "; in the block, write `$1.width = rest; $1.interpretation = none;`: the fields of a fixed width after `$1` are not part of it";
+        "NAME : REST - ANY" => "$1",
+            "; in the block, write `$1.width = rest; $1.interpretation = none;`: the fields of a fixed width after `$1` are not part of it";
     }
     Field, "only `width` can extend a text to the end" {
         "NAME : text|cstring|string REST" => "$1",
@@ -228,7 +258,13 @@ rows! {
         "NAME : NAME :" => "$1: u32";
     }
     Field, "a type is not a number of bytes" {
-        "NAME : WIDTH" => "$1: $2";
+        "NAME : WIDTH" => "$1: $2", "; for bits of a number, write `$1: u8`, and in the block, `$1.flags = \"0-3 low, 4-7 high\";`";
+        "pad|padding|skip|reserved|unused INT" => "padding: bytes $1";
+        "NAME WIDTH" => "$1: $2";
+        "NAME ( WIDTH )" => "$1: $2";
+    }
+    Field, "a record has no alignment" {
+        "NAME : KIND align|aligned|alignas ANY" => "$1: $2", "; list the bytes before it as a field, as in `padding: bytes 3`";
     }
     Field, BYTES {
         "NAME : [ BYTE ; EXPR ]" => "$1: $2 $3";
@@ -236,6 +272,9 @@ rows! {
         "NAME : BYTE { EXPR }" => "$1: $2 $3";
         "NAME : BYTE * EXPR" => "$1: $2 $3";
         "NAME : [ EXPR ] BYTE" => "$1: $3 $2";
+    }
+    Field, LENGTH {
+        "NAME : ARRAY EXPR" => "$1: $2 $3";
     }
     // Fields: conditions.
     Field, OPTIONAL {
@@ -255,6 +294,7 @@ rows! {
         "NAME : KIND if|when|where|iff ( EXPR )" => "($3)*$1: $2";
         "NAME : KIND if|when|where|iff EXPR" => "($3)*$1: $2";
         "NAME if|when|where|iff EXPR" => "($2)*$1";
+        "NAME * ( EXPR ) : KIND" => "($2)*$1: $3";
         "if|when ( EXPR ) FIELD" => "($1)*$2";
         "if|when EXPR : FIELD" => "($1)*$2";
         "if|when EXPR NAME : KIND" => "($1)*$2: $3";
@@ -268,6 +308,7 @@ rows! {
             "write each case as an optional field, as in `($1.value == 1)*FIELD: u8`";
         "switch|match|case|union|choice ( NAME ) { ANY }" => "",
             "write each case as an optional field, as in `($1.value == 1)*FIELD: u8`";
+        "union|oneof|choice { ANY }" => "", "write each case as an optional field, as in `($count.value == 1)*FIELD: u32`";
         "NAME : KIND | ANY" => "", "write each case as an optional field, as in `($count.value == 1)*$1: $2`";
     }
     // Fields: repetitions up to the end or a condition.
@@ -436,6 +477,7 @@ rows! {
         "NAME = INT" => "$1: u32", "; if the value never changes, write `$1.value = $2;` in the block";
     }
     Field, "a field consists of whole bytes" {
+        "KIND NAME : INT" => "$2: $1", "; name its bits in the block, as in `$2.flags = \"0-3 low, 4-7 high\";`";
         "NAME : KIND : INT" => "$1: $2", "; name its bits in the block, as in `$1.flags = \"0-3 low, 4-7 high\";`";
     }
     Field, "a field has no number or offset" {
@@ -451,6 +493,7 @@ rows! {
         "NAME : KIND . PROPERTY = ANY" => "$1: $2", "; in the block, write `$1.$3 = $4;`";
         "NAME : KIND @ PROPERTY ( ANY )" => "$1: $2", "; in the block, write `$1.$3 = $4;`";
         "NAME : KIND TEXT" => "$1: $2", "; in the block, write `$1.unit = \"$3\";`, or `$1.doc = \"$3\";`";
+        "NAME : KIND UNIT" => "$1: $2", "; in the block, write `$1.unit = \"$3\";`";
         "NAME : KIND FORMAT" => "$1: $2", "; in the block, write `$1.format = \"$3\";`";
         "NAME . PROPERTY = ANY" => "$1", "; in the block, write `$1.$2 = $3;`";
     }
@@ -466,7 +509,7 @@ rows! {
         "NAME : KIND" => "$1: $2";
     }
     Field, ARRAY {
-        "NAME : NAME NAME" => "$1: $2*$3";
+        "NAME : OTHER NAME" => "$1: $2*$3";
     }
     // Sections.
     Section, SECTION {
@@ -668,6 +711,9 @@ rows! {
     Statement, "" {
         "PATH . width = EXPR" => "$1.width = $2;";
     }
+    Statement, "`rest` ends before the fields of a fixed width that follow" {
+        "PATH . width = REST - ANY" => "$1.width = rest;";
+    }
     Statement, LENGTH {
         "PATH . width = ( EXPR ) EXPR" => "$1.width = $2;";
     }
@@ -687,7 +733,7 @@ rows! {
         "PATH = [ ANY ]" => "$1 = \"$2\";";
     }
     Statement, "a statement ends with `;`" {
-        "PATH = VALUE , ANY" => "$1 = $2;";
+        "PATH = VALUE , ANY" => "$1 = $2;", " and `$3;`";
     }
     Statement, "a field is listed in the parentheses of its record" {
         "NAME : KIND" => "", "add `$1: $2` to the list of the record, as in `NAME: (..., $1: $2)`";

@@ -53,6 +53,8 @@ pub(crate) struct Tokens<'t> {
     texts: HashSet<&'t str>,
     /// The sections with their numbers.
     sections: Vec<(&'t str, &'t str)>,
+    /// The records with the numbers of their sections.
+    elements: Vec<(&'t str, &'t str)>,
     tags: HashSet<&'t str>,
     /// The field or the type, and the list, of each `values` and `flags`.
     lists: Vec<(&'t str, Property, &'t str)>,
@@ -71,6 +73,7 @@ impl<'t> Tokens<'t> {
             declared: HashSet::new(),
             texts: HashSet::new(),
             sections: Vec::new(),
+            elements: Vec::new(),
             tags: HashSet::new(),
             lists: Vec::new(),
             fields: HashMap::new(),
@@ -92,6 +95,7 @@ impl<'t> Tokens<'t> {
                 }
                 (_, ":") if starts => {
                     out.types.insert(name);
+                    out.elements.extend(out.sections.last().map(|(_, number)| (name, *number)));
                     out.declared.insert(name);
                     if word(index + 2) == "(" && matches!(word(index + 4), ":" | "," | ")") {
                         out.records.insert(name, word(index + 3));
@@ -181,9 +185,9 @@ impl<'t> Tokens<'t> {
         self.texts.contains(name)
     }
 
-    /// Returns the number of the section of this name.
+    /// Returns the number of the section of this name, or of the section with a record of this name.
     pub(super) fn section_number(&self, name: &str) -> Option<&'t str> {
-        self.sections.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
+        self.sections.iter().chain(&self.elements).find(|(known, _)| *known == name).map(|(_, number)| *number)
     }
 
     /// Returns the lowest section number that no section has.
