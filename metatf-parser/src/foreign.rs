@@ -7,13 +7,17 @@ use crate::vocabulary::TYPES;
 /// Names of types in other languages. A name may end in a byte order, such as `u2le`, `u32be` or `le32`, which is not
 /// part of the table.
 const TYPE_NAMES: &[(&str, &[&str])] = &[
-    ("u8", &["uint8", "byte", "char", "u1", "bool", "boolean", "uchar", "octet", "ubyte", "unsigned_char", "b8"]),
-    ("u16", &["uint16", "ushort", "word", "u2", "unsigned_short", "b16"]),
-    ("u32", &["uint32", "uint", "unsigned", "dword", "u4", "fixed32", "unsigned_int", "b32"]),
+    (
+        "u8",
+        &["uint8", "unit8", "byte", "char", "u1", "bool", "boolean", "uchar", "octet", "ubyte", "unsigned_char", "b8"],
+    ),
+    ("u16", &["uint16", "unit16", "ushort", "word", "u2", "unsigned_short", "b16"]),
+    ("u32", &["uint32", "unit32", "uint", "unsigned", "dword", "u4", "fixed32", "unsigned_int", "b32"]),
     (
         "u64",
         &[
             "uint64",
+            "unit64",
             "ulong",
             "qword",
             "size_t",
@@ -89,7 +93,8 @@ pub(crate) fn guess(word: &str) -> Option<(&'static str, &'static str)> {
         "timestamp" | "datetime" | "date" | "instant" => ("u64", "date_ns"),
         "time" | "duration" | "nanos" => ("u64", "time_ns"),
         "pointer" | "ptr" | "address" | "addr" | "void" => ("u64", "hex"),
-        "bit" | "bits" | "flag" | "flags" | "bitfield" | "mask" => ("u8", "hex"),
+        "bit" | "flag" => ("u8", "bool"),
+        "bits" | "flags" | "bitfield" | "mask" => ("u8", "hex"),
         "enum" | "id" | "code" | "kind" => ("u8", ""),
         "decimal" | "numeric" | "money" => ("f64", ""),
         "array" | "list" | "vec" | "data" | "buffer" | "raw" | "any" | "object" => ("bytes 16", ""),
@@ -151,6 +156,10 @@ const FORMATS: &[(&[&str], &str)] = &[
 /// Returns the statement to write for a format that does not exist.
 pub(crate) fn format_statement(name: &str, path: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
+    // A format of `strftime` or of Java.
+    if lower.contains("%y") || lower.contains("yyyy") || lower.contains("%h") {
+        return Some(format!("{path}.format = \"date_s\";"));
+    }
     let (_, statement) = FORMATS.iter().find(|(names, _)| names.contains(&lower.as_str()))?;
     Some(statement.replace('$', path))
 }

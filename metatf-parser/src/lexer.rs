@@ -194,7 +194,12 @@ impl Lexer<'_, '_, '_> {
             let place = Span::new(start, start + 2);
             self.report.add(
                 Draft::new(Code::OpenComment, place, "unterminated comment").label("the comment starts here").help(
-                    match self.text.get(start..).and_then(|rest| rest.lines().next()).filter(|line| line.len() < 100) {
+                    match self
+                        .text
+                        .get(start..)
+                        .and_then(|rest| rest.lines().next())
+                        .filter(|line| line.len() < 100 && !line.contains([';', '{', ')']))
+                    {
                         Some(line) => format!("write `{} */`, or `*/` on a later line", line.trim_end()),
                         None => "add `*/` at the end of the comment".to_owned(),
                     },

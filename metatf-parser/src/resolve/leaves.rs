@@ -562,6 +562,10 @@ impl<'a> Looker<'_, 'a> {
             && let Some((own, item)) = own_of(&record.ast.fields, name)
         {
             let message = format!("`{name}` is a type, and a count is a field");
+            let item = match TYPES.contains(&item) {
+                true => format!("{}: {item}", own.strip_suffix('s').unwrap_or("item")),
+                false => item.to_owned(),
+            };
             return Some(draft(self.raw.site, message).help(format!("write `{own}: {name}, {own}*{item}`")));
         }
         if TYPES.contains(&name) {

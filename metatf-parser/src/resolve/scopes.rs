@@ -9,6 +9,7 @@ use crate::ast::{self, FieldItem, Name, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::line::LINE;
+use crate::nearest::nearest;
 use crate::span::Span;
 use crate::vocabulary::{OnTag, Property};
 
@@ -163,6 +164,20 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
             let mut fields = record.fields.iter().filter(|(_, field)| is_of(field));
             if let (Some((field, _)), None) = (fields.next(), fields.next()) {
                 report.add(draft.write(name.span, *field).replace(name.span, *field));
+                return false;
+            }
+            // The name of a field of a nested record.
+            let holds = |field: &Field| matches!(field, Field::Record(nested) if model.records.get(*nested).is_some_and(|r| r.field(name.text).is_some()));
+            let mut fields = record.fields.iter().filter(|(_, field)| holds(field));
+            if let (Some((field, _)), None) = (fields.next(), fields.next()) {
+                let path = format!("{field}.{}", name.text);
+                report.add(draft.write(name.span, path.as_str()).propose(name.span, path));
+                return false;
+            }
+            let names = || record.fields.iter().map(|(name, _)| *name).chain(["tag"]);
+            // One correction lists the field.
+            if nearest(name.text, names()).is_none() && report.has_message(Code::UnknownField, draft.message()) {
+                report.add_again();
                 return false;
             }
             let kind = kind_of(setting);

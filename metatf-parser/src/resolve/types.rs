@@ -536,6 +536,9 @@ fn instead(typed: &Typed, second: &Setting, value: &str) -> String {
         (Some(Property::Interpretation), ..) if !typed.has_length && !word.is_empty() && !value.is_empty() => {
             format!("write `{name}: {word} {value}`, and remove `{LINE}`, or remove only the statement")
         }
+        (Some(Property::Interpretation), ..) => {
+            format!("remove `{LINE}`: the type of `{name}` sets the interpretation")
+        }
         _ => format!("remove `{LINE}`, or write `{name}: u32` with another type"),
     }
 }

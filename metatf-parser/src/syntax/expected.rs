@@ -387,6 +387,10 @@ fn form(rules: &[Rule], found: &str, text: &str, lexed: &Lexed, index: usize) ->
         _ if has(Rule::by_word) && has(Rule::int) => {
             format!("write `{LINE}` with the number of the stream section for other values")
         }
+        (_, Some(_), [.., last]) if has(Rule::int) && !has(Rule::value) => match before() {
+            Some(line) => format!("write a number after `{last}`, as in `{line} 0;`"),
+            None => format!("write a number after `{last}`, as in `{last} 0`"),
+        },
         (Some(name), None, _) if has(Rule::model) || has(Rule::predictor) => {
             let section = last_section(text, lexed);
             format!(

@@ -125,7 +125,8 @@ impl Builder<'_, '_, '_> {
                 ),
             };
             // Collecting the names takes time proportional to the text.
-            if last.text == "bits" {
+            let is_range = || self.text.get(span.end()..).is_some_and(|rest| rest.trim_start().starts_with('-'));
+            if last.text == "bits" && is_range() {
                 let name = path.last().map_or("flags", |name| name.text);
                 let draft = Draft::new(Code::BadReference, last.span, message);
                 self.mistake(draft.help(format!(

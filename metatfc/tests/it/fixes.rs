@@ -26,7 +26,7 @@ fn a_file_is_corrected() {
     assert_eq!(text, WRONG.replace("sise.width = 2", "size.width = 2;"));
     assert!(run.text().contains("a.dtd:5:23: fixed E0006: expected `;`"), "{}", run.text());
     assert!(
-        run.text().contains("a.dtd:5:9: fixed E0301: record `r` has no field `sise`: did you mean `size`?"),
+        run.text().contains("a.dtd:5:9: fixed E0301: record `r` has no field `sise`: write `size.width = 2;`"),
         "{}",
         run.text()
     );

@@ -324,7 +324,7 @@ fn while_it_is_typed() {
         other => panic!("{other:?}"),
     };
     let unknown = found.iter().find(|d| message(d).contains("has no field `csot`")).expect("E0301");
-    assert!(message(unknown).contains("did you mean `cost`?"), "{}", message(unknown));
+    assert!(message(unknown).contains("write `cost.width = "), "{}", message(unknown));
     let range = serde_json::to_value(unknown.range).expect("JSON");
     let more = json!({ "range": range, "context": { "diagnostics": [] } });
     let actions = client.request::<lsp::CodeActionRequest>(more).expect("an answer").expect("some");

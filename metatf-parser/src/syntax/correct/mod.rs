@@ -188,7 +188,7 @@ pub(super) fn end_of(tokens: &Tokens, first: usize) -> Option<usize> {
                 {
                     index = close;
                 }
-                Some(close) if depth > 0 && matches!(word_at(tokens, close + 1), "," | ")" | ";" | "*") => {
+                Some(close) if depth > 0 && matches!(word_at(tokens, close + 1), "," | ")" | ";" | "*" | "else") => {
                     index = close;
                 }
                 _ => return Some(index),

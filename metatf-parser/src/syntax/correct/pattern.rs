@@ -16,7 +16,7 @@
 //! | `KIND`, `INTERPRETATION` | a type with its length or interpretation; an interpretation | the same, corrected |
 //! | `FIELD`, `REPEAT` | an item of a field list; a repetition without a name | the same, corrected |
 //! | `LIST`, `LISTS` | one or more items; two or more items | the items with commas |
-//! | `EXPR`, `NOT`, `COUNT` | an expression; the same; a count | the same, rewritten; its negation; the count |
+//! | `EXPR`, `COND`, `NOT`, `COUNT` | an expression; a condition; the same; a count | the same, rewritten; its negation; the count |
 //! | `PATH`, `VALUE` | names with dots; a value of a property | the same |
 //! | `NAMES`, `NUMBERED` | a list of numbers and names; a string with such a list | the list as a string |
 //! | `CHARACTER`, `KINDONLY` | a string of one character; an interpretation without a type | its number; the same |
@@ -98,6 +98,7 @@ fn is_single(class: &str) -> bool {
             | "LIST"
             | "LISTS"
             | "EXPR"
+            | "COND"
             | "NOT"
             | "COUNT"
             | "PATH"
@@ -167,6 +168,8 @@ fn capture(corrector: &Corrector, class: &str, words: &[Word], depth: usize, fie
         "LIST" => corrector.list(words, depth).map(|items| items.join(", ")),
         "LISTS" => corrector.list(words, depth).filter(|items| items.len() > 1).map(|items| items.join(", ")),
         "EXPR" => rewritten(corrector, words),
+        "COND" => rewritten(corrector, words)
+            .filter(|text| [".bit ", "==", "!=", "<", ">"].iter().any(|mark| text.contains(mark))),
         "NOT" => expression::negate(words, tokens),
         "COUNT" => match words {
             [only] if only.is_name() => Some(word.to_owned()),

@@ -76,6 +76,13 @@ rows! {
     Kind, "the type of a field precedes its interpretation" {
         "INTERPRETATION TYPE" => "$2 $1";
     }
+    Kind, "a signed number has a type such as `i32`" {
+        "signed u8" => "i8";
+        "signed u16" => "i16";
+        "signed u32" => "i32";
+        "signed u64" => "i64";
+        "unsigned TYPE" => "$1";
+    }
     Kind, "an interpretation follows its type without parentheses" {
         "TYPE ( INTERPRETATION )" => "$1 $2";
     }
@@ -218,6 +225,15 @@ rows! {
         "NAME : enum ( NAMES )" => "$1: u8", "; in the block, write `$1.values = $2;`";
         "NAME : TYPE { NAMES }" => "$1: $2", "; in the block, write `$1.values = $3;`";
     }
+    Field, "a pointer is a number" {
+        "NAME : char *" => "$1: cstring";
+        "NAME : * KIND" => "$1: u64", "; in the block, write `$1.format = \"hex\";`";
+    }
+    Field, "a field has one type" {
+        "NAME : ( KIND , KIND )" => "$1_0: $2, $1_1: $3";
+        "NAME : ( KIND , KIND , KIND )" => "$1_0: $2, $1_1: $3, $1_2: $4";
+        "NAME : INT . . INT" => "$1: u8", "; the size of a number follows its largest value: `u16` up to 65535, and `u32` above";
+    }
     // Fields: texts and byte arrays whose end is not a length.
     Field, "a text up to a zero byte is a `cstring`" {
         "NAME : string|text|bytes|cstring until|to 0" => "$1: cstring";
@@ -243,6 +259,8 @@ rows! {
         "NAME : bytes|blob|buffer REST" => "$1", "; in the block, write `$1.width = rest; $1.interpretation = none;`";
         "NAME : bytes|blob|buffer REST - ANY" => "$1",
             "; in the block, write `$1.width = rest; $1.interpretation = none;`: the fields of a fixed width after `$1` are not part of it";
+        "NAME : bytes|text|string until|to NAME" => "$1",
+            "; in the block, write `$1.width = rest; $1.interpretation = none;`: the fields of a fixed width after `$1` are not part of it";
         "NAME : REST - ANY" => "$1",
             "; in the block, write `$1.width = rest; $1.interpretation = none;`: the fields of a fixed width after `$1` are not part of it";
     }
@@ -266,6 +284,9 @@ rows! {
     Field, "a record has no alignment" {
         "NAME : KIND align|aligned|alignas ANY" => "$1: $2", "; list the bytes before it as a field, as in `padding: bytes 3`";
     }
+    Field, OPTIONAL {
+        "NAME : KIND * COND" => "($3)*$1: $2";
+    }
     Field, BYTES {
         "NAME : [ BYTE ; EXPR ]" => "$1: $2 $3";
         "NAME : BYTE [ EXPR ]" => "$1: $2 $3";
@@ -275,6 +296,9 @@ rows! {
     }
     Field, LENGTH {
         "NAME : ARRAY EXPR" => "$1: $2 $3";
+    }
+    Field, OPTIONAL {
+        "if|when EXPR { FIELD } else { FIELD }" => "($1)*$2, (($1) == 0)*$3";
     }
     // Fields: conditions.
     Field, OPTIONAL {
@@ -507,6 +531,9 @@ rows! {
     }
     Field, "" {
         "NAME : KIND" => "$1: $2";
+    }
+    Field, "a constant is a number, which characters in single quotes can express" {
+        "NAME : TEXT" => "$1: u32", "; in the block, write `$1.value = '$2';`, where the first character is the most significant byte";
     }
     Field, ARRAY {
         "NAME : OTHER NAME" => "$1: $2*$3";
