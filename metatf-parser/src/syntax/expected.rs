@@ -387,7 +387,7 @@ fn form(rules: &[Rule], found: &str, text: &str, lexed: &Lexed, index: usize) ->
         _ if has(Rule::by_word) && has(Rule::int) => {
             format!("write `{LINE}` with the number of the stream section for other values")
         }
-        (_, Some(_), [.., last]) if has(Rule::int) && !has(Rule::value) => match before() {
+        (_, Some(_), [.., last]) if has(Rule::int) && is_reserved(last) && *last != "predicted" => match before() {
             Some(line) => format!("write a number after `{last}`, as in `{line} 0;`"),
             None => format!("write a number after `{last}`, as in `{last} 0`"),
         },
