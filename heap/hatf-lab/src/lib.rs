@@ -70,6 +70,7 @@ mod timeline;
 mod totals;
 mod tracker;
 mod trend;
+mod untouched;
 pub mod whatif;
 
 pub use address::{AddressHasher, AddressMap};
@@ -147,7 +148,8 @@ pub mod history {
     pub use crate::trend::{Direction, FEWEST, Trend};
 }
 
-/// Blocks from their allocation to their end: one row per object, lifetimes, short-lived blocks and reallocations.
+/// Blocks from their allocation to their end: one row per object, lifetimes, short-lived blocks, reallocations and
+/// untouched pages.
 ///
 /// # Examples
 ///
@@ -172,6 +174,7 @@ pub mod blocks {
     pub use crate::growth::{Growth, Growths};
     pub use crate::lifetimes::{Cell, Lifetimes, NEVER};
     pub use crate::object_rows::{End, ObjectRow, ObjectRows, ROWS};
+    pub use crate::untouched::Untouched;
 }
 
 /// Histograms by power of two, and confidence intervals.

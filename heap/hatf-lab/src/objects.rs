@@ -170,6 +170,13 @@ impl Objects {
         self.by_address.iter().filter_map(|(address, slot)| Some(self.objects.get(slot as usize)?.at(address, slot)))
     }
 
+    /// Returns the live object that begins at an address.
+    #[must_use]
+    pub(crate) fn at(&self, address: u64) -> Option<Object> {
+        let slot = self.slot(address)?;
+        Some(self.objects.get(slot as usize)?.at(address, slot))
+    }
+
     /// Returns the slot of the object that begins at an address.
     #[must_use]
     pub fn slot(&self, address: u64) -> Option<u32> {

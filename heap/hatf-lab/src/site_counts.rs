@@ -158,6 +158,8 @@ pub enum Measure {
     Copied,
     /// Allocated in excess of the requested sizes.
     Slack,
+    /// Never touched, in whole pages of large blocks: see [`Untouched`](crate::blocks::Untouched).
+    Untouched,
 }
 
 impl Measure {
@@ -170,7 +172,9 @@ impl Measure {
             // In a sample, the event after an allocation is not the one that followed it in the program, and the trace
             // contains fewer of the bytes allocated in between. The block that a realloc ended may be missing from the
             // sample.
-            Self::Temporary | Self::Short | Self::Copied | Self::Slack => heap.sampling.is_none() && !sizes_only,
+            Self::Temporary | Self::Short | Self::Copied | Self::Slack | Self::Untouched => {
+                heap.sampling.is_none() && !sizes_only
+            }
             // A sizes-only trace does not contain the ends of blocks.
             Self::Peak | Self::Leaked | Self::At | Self::Between => !sizes_only,
         }
@@ -205,6 +209,12 @@ pub struct Counts {
     /// See [`Measure::Slack`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slack: Option<Amount>,
+    /// See [`Measure::Untouched`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untouched: Option<Amount>,
+    /// The blocks whose untouched pages are known, and their requested bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub examined: Option<Amount>,
 }
 
 impl Counts {
@@ -221,6 +231,7 @@ impl Counts {
             Measure::Between => self.between.unwrap_or_default(),
             Measure::Copied => self.copied.unwrap_or_default(),
             Measure::Slack => self.slack.unwrap_or_default(),
+            Measure::Untouched => self.untouched.unwrap_or_default(),
         }
     }
 
@@ -236,6 +247,8 @@ impl Counts {
             (&mut self.between, other.between),
             (&mut self.copied, other.copied),
             (&mut self.slack, other.slack),
+            (&mut self.untouched, other.untouched),
+            (&mut self.examined, other.examined),
         ];
         for (sum, other) in asked_for {
             other.iter().for_each(|other| sum.get_or_insert_default().sum(*other));

@@ -144,6 +144,8 @@ kinds! {
     /// `extra` is the approximate time of the last access to the block at `address`: the `CLOCK_MONOTONIC` time in
     /// nanoseconds of the last recorded call before that access, or 0 if the block was not accessed.
     LastAccess = 39,
+    /// Whole pages of `size` bytes in the block at `address` have not been touched so far.
+    Untouched = 40,
 }
 
 impl Kind {
@@ -167,6 +169,7 @@ impl Kind {
                 | Self::Stop
                 | Self::Unmap
                 | Self::Break
+                | Self::Untouched
         )
     }
 
@@ -516,7 +519,7 @@ mod tests {
             back(&SpoolEvent { address: 1 << 63, ..plain }, b"");
             back(&SpoolEvent { old: u64::MAX, ..plain }, b"");
         }
-        assert_eq!((Kind::from_number(0), Kind::from_number(40)), (None, None));
+        assert_eq!((Kind::from_number(0), Kind::from_number(41)), (None, None));
     }
 
     #[test]

@@ -367,6 +367,13 @@ pub enum EventKind<'a> {
         /// The time of the last call recorded before the access, or 0 if the block was never accessed.
         last: u64,
     },
+    /// The pages of a block that nobody had touched so far, according to the kernel.
+    Untouched {
+        /// The address of the live block.
+        address: u64,
+        /// The bytes of the untouched whole pages.
+        bytes: u64,
+    },
     /// A function was entered.
     Enter {
         /// An address in the function.
@@ -431,7 +438,7 @@ impl<'a> EventKind<'a> {
             Self::CreateHeap | Self::DestroyHeap => Loss::Heaps,
             Self::ThreadStart { .. } | Self::ThreadEnd => Loss::Threads,
             Self::ThreadName { .. } => Loss::ThreadNames,
-            Self::Pages(_) | Self::Resident(_) => Loss::Pages,
+            Self::Pages(_) | Self::Resident(_) | Self::Untouched { .. } => Loss::Pages,
             Self::Mark { .. } | Self::PhaseBegin { .. } | Self::PhaseEnd { .. } => Loss::Marks,
             Self::Image { .. } | Self::Exit { .. } | Self::Killed { .. } => Loss::Images,
             Self::Lost { .. } => Loss::Lost,
@@ -476,6 +483,7 @@ impl<'a> EventKind<'a> {
             Self::Recording { on } => EventKind::Recording { on },
             Self::Accesses(accesses) => EventKind::Accesses(accesses),
             Self::LastAccess { address, last } => EventKind::LastAccess { address, last },
+            Self::Untouched { address, bytes } => EventKind::Untouched { address, bytes },
             Self::Enter { function } => EventKind::Enter { function },
             Self::Leave => EventKind::Leave,
             Self::Processor { cpu } => EventKind::Processor { cpu },

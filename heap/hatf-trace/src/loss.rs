@@ -77,8 +77,8 @@ losses! {
     Threads = "thread starts and ends",
     /// Thread names and kernel thread IDs.
     ThreadNames = "thread names and kernel thread IDs",
-    /// Requests for memory pages and samples of memory use.
-    Pages = "page-level calls and samples of memory use",
+    /// Requests for memory pages, samples of memory use and untouched pages of blocks.
+    Pages = "page-level calls, samples of memory use and untouched pages",
     /// Marks and phases.
     Marks = "marks and phases",
     /// Program images and how they ended.

@@ -176,6 +176,8 @@ fn everything() -> Vec<Event<'static>> {
         EventKind::Accesses(Accesses { address: 0xdead, ..Accesses::default() }),
         EventKind::LastAccess { address: 0x2000, last: 8_000 },
         EventKind::LastAccess { address: 0xdead, last: 0 },
+        EventKind::Untouched { address: 0x2000, bytes: 1 << 33 },
+        EventKind::Untouched { address: 0xdead, bytes: 0 },
         EventKind::Enter { function: 0x401000 },
         EventKind::Leave,
         EventKind::ThreadEnd,
@@ -301,12 +303,12 @@ fn stacks_without_end() {
 fn clocks() {
     let events = everything();
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 2_000, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 23)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 24)]);
     let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
     assert_eq!(text_of(&HEAP, &heap).0, expected(&rounded));
     for plain in [false, true] {
         let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, plain, ..HeapOptions::default() });
-        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 47), (Loss::Accesses, 2)]);
+        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 49), (Loss::Accesses, 2)]);
         // The last access to a block contains a time, too.
         let timed = |event: &&Event<'_>| !matches!(event.kind, EventKind::LastAccess { .. });
         let timeless: Vec<_> = events.iter().filter(timed).map(|event| Event { time: 0, ..*event }).collect();
@@ -337,6 +339,7 @@ fn everything_to_hatf_and_back() {
                 | EventKind::Resident(_)
                 | EventKind::Accesses(_)
                 | EventKind::LastAccess { .. }
+                | EventKind::Untouched { .. }
                 | EventKind::Enter { .. }
                 | EventKind::Leave
         )
@@ -354,7 +357,7 @@ fn everything_to_hatf_and_back() {
         let counted = [
             (Loss::Usable, 1),
             (Loss::ThreadNames, 1),
-            (Loss::Pages, 6),
+            (Loss::Pages, 8),
             (Loss::Marks, 3),
             (Loss::Modules, 5),
             (Loss::Failed, 2),

@@ -89,7 +89,7 @@ impl Encoder {
                 self.losses.note(Loss::ThreadNames);
                 return self.named("name", name, event, put);
             }
-            EventKind::Pages(_) | EventKind::Resident(_) => {
+            EventKind::Pages(_) | EventKind::Resident(_) | EventKind::Untouched { .. } => {
                 self.losses.note(Loss::Pages);
                 return Ok(());
             }

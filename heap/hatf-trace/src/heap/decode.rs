@@ -4,7 +4,7 @@ use super::format::{
     Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Heap, Image, Killed, LastAccess, Leave, Lost,
     Madvise, Malloc, Mark, Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd,
     PosixMemalign, Processor, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol,
-    Thread, ThreadEnd, ThreadName, ThreadStart, Valloc,
+    Thread, ThreadEnd, ThreadName, ThreadStart, Untouched, Valloc,
 };
 use crate::Result;
 use crate::event::{self, Call, EventKind, Function, Pages, Resident};
@@ -75,6 +75,7 @@ record_from_fields! {
     "module_unload" ModuleUnload { time, start }
     "accesses" Accesses { time, address, loads, stores, touched, granules, reached }
     "last_access" LastAccess { time, address, last }
+    "untouched" Untouched { time, address, bytes }
     "enter" Enter { time, function }
     "leave" Leave { time }
     "processor" Processor { time, cpu }
@@ -165,6 +166,10 @@ pub(crate) fn decode(record: &Heap) -> Option<Decoded> {
         Heap::LastAccess(r) => {
             let LastAccess { time, address, last } = *r;
             at(EventKind::LastAccess { address, last }, time, 0)
+        }
+        Heap::Untouched(r) => {
+            let Untouched { time, address, bytes } = *r;
+            at(EventKind::Untouched { address, bytes }, time, 0)
         }
         Heap::Enter(r) => at(EventKind::Enter { function: r.function }, r.time, 0),
         Heap::Leave(r) => at(EventKind::Leave, r.time, 0),

@@ -11,7 +11,7 @@ use super::format::{
     Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Image, Killed, LastAccess, Leave, Lost, Madvise,
     Malloc, Mark, Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign,
     Processor, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread,
-    ThreadEnd, ThreadName, ThreadStart, Valloc, Writer,
+    ThreadEnd, ThreadName, ThreadStart, Untouched, Valloc, Writer,
 };
 use crate::Result;
 use crate::event::{
@@ -355,6 +355,7 @@ impl<'w> HeapWriter<'w> {
                 writer.accesses(&Accesses { time, address, loads, stores, touched, granules, reached: reached.into() })
             }
             EventKind::LastAccess { address, .. } => writer.last_access(&LastAccess { time, address, last }),
+            EventKind::Untouched { address, bytes } => writer.untouched(&Untouched { time, address, bytes }),
             EventKind::Enter { function } => writer.enter(&Enter { time, function }),
             EventKind::Leave => writer.leave(&Leave { time }),
             EventKind::Processor { cpu } => writer.processor(&Processor { time, cpu }),

@@ -334,6 +334,7 @@ impl Observer for ReportBuilder {
             }
             _ => {
                 self.end.record(event, heap)?;
+                self.sites.other(event, heap)?;
                 self.other(event, heap);
             }
         }
@@ -412,6 +413,7 @@ impl ReportBuilder {
             | EventKind::Symbol { .. } => {}
             EventKind::Accesses(_)
             | EventKind::LastAccess { .. }
+            | EventKind::Untouched { .. }
             | EventKind::Enter { .. }
             | EventKind::Leave
             | EventKind::Processor { .. } => {}

@@ -1,7 +1,9 @@
 //! Allocation sites. Each site is a stack.
 
+use hatf_lab::blocks::Untouched;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
 use hatf_lab::{Heap, Object, ObjectEvent, Observer as _, Result};
+use hatf_trace::Event;
 use serde::Serialize;
 
 use hatf_trace::stacks::Location;
@@ -60,35 +62,46 @@ impl SitesReport {
             Measure::Temporary => &self.temporary,
             Measure::Short => &self.short,
             // Reports do not contain these measures.
-            Measure::At | Measure::Between | Measure::Copied | Measure::Slack => &[],
+            Measure::At | Measure::Between | Measure::Copied | Measure::Slack | Measure::Untouched => &[],
         }
     }
 }
 
 /// Counts by site. In a trace without stacks, all blocks belong to one site.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sites(Counting);
+pub(super) struct Sites {
+    counting: Counting,
+    untouched: Untouched,
+}
 
 impl Sites {
     /// Sets the sampling rate; see [`hatf_lab::Observer::sampled`].
     pub(super) fn sampled(&mut self, mean: u64) {
-        self.0.sampled(mean);
+        self.counting.sampled(mean);
     }
 
     /// Counts an event.
     #[inline]
     pub(super) fn count(&mut self, event: &ObjectEvent) -> Result<()> {
-        self.0.event(event)
+        self.untouched.event(event)?;
+        self.counting.event(event)
+    }
+
+    /// Handles a record that is not a call.
+    pub(super) fn other(&mut self, event: &Event<'_>, heap: &Heap) -> Result<()> {
+        self.untouched.record(event, heap)
     }
 
     /// Ends a block at an unknown time.
     pub(super) fn freed_unseen(&mut self, object: &Object) -> Result<()> {
-        self.0.freed(object.site, object.size, false)
+        self.counting.freed(object.site, object.size, false)
     }
 
     /// Returns the counts of each site, indexed by site number.
     pub(super) fn counts(&self) -> Vec<Counts> {
-        self.0.report()
+        let mut counts = self.counting.report();
+        self.untouched.fill(&mut counts);
+        counts
     }
 
     /// Returns the sites that allocated the most and the totals of all sites. The sites are `None` if the trace has no

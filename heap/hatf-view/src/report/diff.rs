@@ -223,7 +223,7 @@ fn verdict(measure: Measure) -> &'static str {
         Measure::Temporary => "freed by the next event:",
         Measure::Short => "freed within 1 ms and 64 KiB of allocations:",
         // Traces are not compared by these measures.
-        Measure::At | Measure::Between | Measure::Copied | Measure::Slack => "",
+        Measure::At | Measure::Between | Measure::Copied | Measure::Slack | Measure::Untouched => "",
     }
 }
 

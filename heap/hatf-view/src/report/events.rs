@@ -100,7 +100,8 @@ pub fn concerns(kind: &EventKind<'_>, block: u64) -> bool {
         EventKind::Free { address }
         | EventKind::ReallocBegin { old: address }
         | EventKind::Accesses(Accesses { address, .. })
-        | EventKind::LastAccess { address, .. } => address == block,
+        | EventKind::LastAccess { address, .. }
+        | EventKind::Untouched { address, .. } => address == block,
         _ => false,
     }
 }
@@ -144,6 +145,7 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
         }
         EventKind::LastAccess { address, last: 0 } => format!("{address:#x}: not accessed"),
         EventKind::LastAccess { address, last } => format!("{address:#x}: last accessed at {} ns", count(last)),
+        EventKind::Untouched { address, bytes } => format!("{address:#x}: {} bytes untouched", count(bytes)),
         EventKind::Enter { function } => format!("function at {function:#x} is entered"),
         EventKind::Leave => "function returns".to_owned(),
         EventKind::Processor { cpu } => format!("on CPU {cpu}"),
@@ -229,6 +231,7 @@ mod tests {
             ),
             (EventKind::LastAccess { address: 32, last: 5000 }, "0x20: last accessed at 5,000 ns"),
             (EventKind::LastAccess { address: 32, last: 0 }, "0x20: not accessed"),
+            (EventKind::Untouched { address: 32, bytes: 8192 }, "0x20: 8,192 bytes untouched"),
             (EventKind::Enter { function: 16 }, "function at 0x10 is entered"),
             (EventKind::Lost { events: u64::MAX }, "18,446,744,073,709,551,615 events are missing here"),
         ];

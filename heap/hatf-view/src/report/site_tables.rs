@@ -41,6 +41,7 @@ pub(super) fn title(measure: Measure) -> &'static str {
         Measure::At => "LIVE AT THE CHOSEN TIME",
         Measure::Copied => "COPIED BY REALLOC",
         Measure::Slack => "SLACK (beyond the requested size)",
+        Measure::Untouched => "UNTOUCHED (pages of blocks of 64 KiB and more that were never touched)",
         Measure::Between => "ALLOCATED IN THE RANGE, LIVE AT ITS END",
     }
 }

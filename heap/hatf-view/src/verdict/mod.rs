@@ -107,6 +107,7 @@ impl Facts<'_> {
             let most = self.most(Measure::Short, total.short);
             say(format!("{share} of the blocks were short-lived{most}."), "short", "");
         }
+        self.untouched(&total).into_iter().for_each(|text| say(text, "allocated", ""));
         all
     }
 
@@ -204,6 +205,24 @@ impl Facts<'_> {
         ))
     }
 
+    /// Describes the untouched pages of the function with the most, if they are a notable part of its blocks and of the
+    /// program's memory. The untouched pages are at least this many, because the kernel keeps pages in memory that an
+    /// earlier block touched.
+    fn untouched(&self, total: &Counts) -> Option<String> {
+        let (number, Amount { bytes: untouched, .. }) =
+            *self.groups.ranked(Measure::Untouched, false, false).first()?;
+        let number = number?;
+        let examined = self.groups.groups.get(number as usize)?.own.examined?.bytes;
+        let is_notable = |all: u64| untouched.saturating_mul(NOTABLE_UNTOUCHED) >= all;
+        if self.report.estimate.is_some() || !is_notable(total.peak.bytes) || !is_notable(examined) {
+            return None;
+        }
+        let name = function_name(self.places, self.groups, number, Measure::Untouched)?;
+        let (untouched, examined) = (Value::Bytes(untouched), Value::Bytes(examined));
+        let never = if self.report.is_complete { "were never touched" } else { "were not touched" };
+        Some(format!("At least {untouched} of the {examined} that {name} requested in large blocks {never}."))
+    }
+
     /// Names the function with the largest share of a measure, if stacks are known.
     fn most(&self, measure: Measure, all: Amount) -> String {
         self.most_of(self.groups, measure, all)
@@ -222,6 +241,9 @@ impl Facts<'_> {
 
 /// Reciprocal of the share of short-lived blocks from which it is mentioned.
 const NOTABLE: u64 = 10;
+
+/// Reciprocal of the share of the peak, and of the function's large blocks, from which untouched pages are mentioned.
+const NOTABLE_UNTOUCHED: u64 = 20;
 
 /// Formats a number of blocks.
 fn in_blocks(blocks: u64) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hatf_lab::blocks::Growths;
+use hatf_lab::blocks::{Growths, Untouched};
 use hatf_lab::history::{Found, Kept, Point};
 use hatf_lab::sites::{Amount, Counts, Measure, Sites as Counting, folded, ranked};
 use hatf_lab::{Heap, HeapTracker};
@@ -38,6 +38,7 @@ Examples:
   hatf sites perl.mtf --at 30s
   hatf sites perl.mtf --live-between mark:ready..end
   hatf sites perl.mtf --by copied
+  hatf sites perl.mtf --by untouched
   hatf sites perl.mtf --of Perl_pp_split
   hatf sites perl.mtf --group stack --depth 30
   hatf sites perl.mtf --format json | jq '.groups[0]'
@@ -50,8 +51,8 @@ pub(crate) struct Sites {
 
     /// Tables to print [default: the first five, or none with --at or --live-between]: blocks live at the peak, live at
     /// the end (leaked), allocated in total, freed by the next event (temporary), freed within 1 ms and 64 KiB of
-    /// allocations (short), bytes copied by realloc, and bytes beyond the requested size (slack; requires record
-    /// --usable).
+    /// allocations (short), bytes copied by realloc, bytes beyond the requested size (slack; requires record --usable),
+    /// and bytes of pages that were never touched (untouched; only in blocks of 64 KiB and more).
     #[arg(long, value_enum, value_name = "MEASURE", value_delimiter = ',')]
     by: Option<Vec<By>>,
 
@@ -162,6 +163,7 @@ pub(crate) enum By {
     Short,
     Copied,
     Slack,
+    Untouched,
 }
 
 impl By {
@@ -174,6 +176,7 @@ impl By {
             Self::Short => Measure::Short,
             Self::Copied => Measure::Copied,
             Self::Slack => Measure::Slack,
+            Self::Untouched => Measure::Untouched,
         }
     }
 }
@@ -188,6 +191,7 @@ pub(crate) fn text(measure: Measure) -> &'static str {
         Measure::Short => "freed within 1 ms and 64 KiB of allocations",
         Measure::Copied => "copied by realloc",
         Measure::Slack => "beyond the requested size",
+        Measure::Untouched => "never touched, in whole pages of blocks of 64 KiB and more",
         Measure::At => "live at the chosen time",
         Measure::Between => "allocated in the range and live at its end",
     }
@@ -235,13 +239,21 @@ fn count(source: &Source, chosen: &Chosen, by: &[By]) -> Result<Counted> {
     let kept = chosen.observers(source)?;
     let has = |one: By| by.contains(&one);
     let growths = (has(By::Copied) || has(By::Slack)).then(Growths::new);
-    let mut tracker = HeapTracker::new((Counting::new(), (kept, growths))).with_sizes_only();
+    let untouched = has(By::Untouched).then(Untouched::new);
+    let mut tracker = HeapTracker::new((Counting::new(), (kept, (growths, untouched)))).with_sizes_only();
     source.read(&mut tracker)?;
-    let (heap, (counting, ((at, between), growths))) = tracker.into_parts();
+    let (heap, (counting, ((at, between), (growths, untouched)))) = tracker.into_parts();
     if has(By::Slack) && growths.as_ref().is_some_and(|growths| !growths.has_usable()) {
         let trace = source.trace.display();
         return Err(Error::Usage(format!(
             "{trace}: the trace does not contain the actual sizes of blocks; record it with hatf record --usable"
+        )));
+    }
+    if untouched.as_ref().is_some_and(|untouched| !untouched.is_known()) {
+        let trace = source.trace.display();
+        return Err(Error::Usage(format!(
+            "{trace}: the trace does not contain the untouched pages of any block; hatf record --stacks records them for \
+             blocks of 64 KiB and more"
         )));
     }
     if heap.has_sizes_only() && (at.is_some() || between.is_some()) {
@@ -252,6 +264,7 @@ fn count(source: &Source, chosen: &Chosen, by: &[By]) -> Result<Counted> {
     let about = |error: hatf_lab::Error| Error::Usage(format!("{}: {error}", source.trace.display()));
     let (at, between) = (found(at).map_err(about)?, found(between).map_err(about)?);
     let mut counts = counting.report();
+    untouched.iter().for_each(|untouched| untouched.fill(&mut counts));
     let of = |found: &Option<Found>, site: usize| -> Option<Amount> {
         found.as_ref().map(|found| found.sites.get(site).copied().unwrap_or_default())
     };

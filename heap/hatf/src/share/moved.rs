@@ -41,6 +41,7 @@ pub(super) fn moved<'a>(kind: EventKind<'a>, places: &mut impl Places) -> Result
             let last = if last == 0 { 0 } else { places.time(last) };
             EventKind::LastAccess { address: at(address, places)?, last }
         }
+        EventKind::Untouched { address, bytes } => EventKind::Untouched { address: at(address, places)?, bytes },
         other => other,
     })
 }

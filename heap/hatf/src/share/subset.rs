@@ -96,7 +96,9 @@ impl<W: Wanted> EventSink for Subset<'_, W> {
             }
             EventKind::Failed(call) => self.live.contains_key(&call.old) || self.wanted.failed(event),
             EventKind::Accesses(accesses) => self.live.contains_key(&accesses.address),
-            EventKind::LastAccess { address, .. } => self.live.contains_key(&address),
+            EventKind::LastAccess { address, .. } | EventKind::Untouched { address, .. } => {
+                self.live.contains_key(&address)
+            }
             EventKind::DestroyHeap => true,
             EventKind::Image { .. } | EventKind::Recording { on: true } => {
                 self.live.clear();

@@ -52,6 +52,7 @@ mod symbols;
 mod terminal;
 mod tour;
 mod truth;
+mod untouched;
 mod valgrind;
 mod vectors;
 mod watch;

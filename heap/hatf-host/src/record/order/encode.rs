@@ -124,6 +124,7 @@ impl<'a> Encode<'a> {
         let given = merge.give(before, most, |slot, text, _| {
             give_outside(resident, slot.time, translator, timeline, sink);
             *last = slot.time;
+            resident.follow(slot);
             let slot = timed(slot, timeline);
             let stack = stacks.stack(slot.about.stack);
             match translator.plain(&slot, stack) {
@@ -188,13 +189,21 @@ impl<'a> Encode<'a> {
     /// Ends the trace with the last lost events, the program's end if it is known, and the counts.
     pub(crate) fn finish(&mut self, dropped: u64, end: Option<EventKind<'_>>, counts: UserMetadata) {
         let unreported = self.unreported(dropped);
-        let Self { translator, timeline, sink, .. } = self;
+        let Self { translator, timeline, sink, resident, .. } = self;
         // This comes after all events, including memory samples, which are not events of the spool.
         translator.go_on_to(timeline.last());
         sink.try_to(|sink| {
             if unreported > 0 {
                 let (time, heap) = (translator.time(), translator.images());
                 sink.event(&Event { time, heap, ..Event::new(EventKind::Lost { events: unreported }) })?;
+            }
+            // A program that ends by itself has recorded the untouched pages of its live blocks.
+            if let Some(EventKind::Killed { .. }) = end {
+                let (time, heap) = (translator.time(), translator.images());
+                for (address, bytes) in resident.untouched() {
+                    let kind = EventKind::Untouched { address, bytes };
+                    sink.event(&Event { time, heap, thread: NO_THREAD, ..Event::new(kind) })?;
+                }
             }
             translator.finish(end, sink)?;
             let mut user_metadata = counts;
@@ -262,7 +271,7 @@ pub(crate) fn is_numbered(event: &Event<'_>) -> bool {
         | EventKind::Killed { .. } => false,
         // The start of the main thread is implied by the image.
         EventKind::ThreadStart { .. } => event.thread != 1,
-        EventKind::Mark { .. } => event.thread != NO_THREAD,
+        EventKind::Mark { .. } | EventKind::Untouched { .. } => event.thread != NO_THREAD,
         _ => true,
     }
 }

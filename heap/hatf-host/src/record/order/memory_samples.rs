@@ -8,8 +8,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hatf_record::{Clock, Conditions, Header};
+use hatf_record::{Clock, Conditions, Header, SpoolEvent};
 
+use super::large_blocks::{KnownBlocks, LargeBlocks, UntouchedSampler};
 use hatf_trace::event::Resident;
 
 /// Minimum interval between samples.
@@ -65,13 +66,16 @@ type MemorySample = (u64, Outside);
 /// Maximum number of samples that are kept if nobody consumes them. They cover three hours.
 const MOST: usize = 1 << 20;
 
-/// Samples that have not been consumed yet.
+/// Samples that have not been consumed yet, and the large blocks that are sampled.
 #[derive(Debug, Default)]
-pub(crate) struct MemorySamples(Mutex<VecDeque<MemorySample>>);
+pub(crate) struct MemorySamples {
+    samples: Mutex<VecDeque<MemorySample>>,
+    large: LargeBlocks,
+}
 
 impl MemorySamples {
     fn lock(&self) -> MutexGuard<'_, VecDeque<MemorySample>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a sample. Its stamp is raised to the previous sample's stamp if necessary, because two threads may add
@@ -93,7 +97,7 @@ impl MemorySamples {
 
     /// Returns a copy of the samples.
     pub(crate) fn copy(&self) -> Self {
-        Self(Mutex::new(self.lock().clone()))
+        Self { samples: Mutex::new(self.lock().clone()), large: LargeBlocks::default() }
     }
 }
 
@@ -102,11 +106,12 @@ impl MemorySamples {
 pub(crate) struct PendingSamples<'a> {
     from: Option<&'a MemorySamples>,
     queue: VecDeque<MemorySample>,
+    large: KnownBlocks,
 }
 
 impl<'a> PendingSamples<'a> {
     pub(crate) fn new(from: &'a MemorySamples) -> Self {
-        Self { from: Some(from), queue: VecDeque::new() }
+        Self { from: Some(from), ..Self::default() }
     }
 
     /// Takes all available samples.
@@ -114,6 +119,17 @@ impl<'a> PendingSamples<'a> {
         if let Some(from) = self.from {
             self.queue.append(&mut from.lock());
         }
+    }
+
+    /// Follows an event, which may begin or end a large block.
+    #[inline]
+    pub(crate) fn follow(&mut self, event: &SpoolEvent) {
+        self.large.follow(event, self.from.map(|from| &from.large));
+    }
+
+    /// Returns the addresses and the untouched bytes of the live large blocks that were sampled.
+    pub(crate) fn untouched(&self) -> Vec<(u64, u64)> {
+        self.from.map_or_else(Vec::new, |from| from.large.untouched())
     }
 
     /// Returns the next sample taken before a stamp.
@@ -132,12 +148,20 @@ pub(crate) struct MemorySampler<'a> {
     file: Option<File>,
     /// The times of the first and the last sample.
     asked: Option<(Instant, Instant)>,
+    untouched: UntouchedSampler,
 }
 
 impl<'a> MemorySampler<'a> {
     /// Creates a sampler with the frequency given in the process's header.
     pub(crate) fn new(header: &Header, samples: &'a MemorySamples, clock: Clock) -> Self {
-        Self { often: Often::of(header), samples, clock, file: None, asked: None }
+        Self {
+            often: Often::of(header),
+            samples,
+            clock,
+            file: None,
+            asked: None,
+            untouched: UntouchedSampler::default(),
+        }
     }
 
     /// Takes a sample if one is due. `process` is 0 while it is unknown.
@@ -160,6 +184,7 @@ impl<'a> MemorySampler<'a> {
         let text = read.and_then(|length| bytes.get(..length)).map(String::from_utf8_lossy);
         if let Some(resident) = text.and_then(|text| parse(&text)) {
             self.samples.add(self.clock.now(), Outside::Memory(resident));
+            page_size().into_iter().for_each(|page| self.untouched.sample(process, page, &self.samples.large));
         }
     }
 }
@@ -169,11 +194,16 @@ pub fn resident_of(process: u32) -> Option<Resident> {
     parse(&std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?)
 }
 
+/// Returns the bytes of a page.
+fn page_size() -> Option<u64> {
+    // SAFETY: the argument and the result are numbers.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()
+}
+
 /// Parses `size resident shared text lib data dt`, in pages. Zeros mean that the process has ended, and are not a
 /// sample.
 fn parse(text: &str) -> Option<Resident> {
-    // SAFETY: the argument and the result are numbers.
-    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+    let page = page_size()?;
     let mut pages = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok()?.checked_mul(page));
     let [mapped, resident, shared, _, _, data] = [(); 6].map(|()| pages.next().flatten());
     let resident = Resident { resident: resident?, shared: shared?, data: data?, mapped: mapped? };
@@ -187,8 +217,14 @@ mod tests {
     #[test]
     fn what_the_kernel_says_of_this_process() {
         let samples = MemorySamples::default();
-        let mut sampler =
-            MemorySampler { often: Often::Always, samples: &samples, clock: Clock::Monotonic, file: None, asked: None };
+        let mut sampler = MemorySampler {
+            often: Often::Always,
+            samples: &samples,
+            clock: Clock::Monotonic,
+            file: None,
+            asked: None,
+            untouched: UntouchedSampler::default(),
+        };
         let before = Clock::Monotonic.now();
         sampler.tend(0);
         sampler.tend(std::process::id());
@@ -234,8 +270,7 @@ mod tests {
     #[test]
     fn lines() {
         let found = parse("10 5 2 1 0 4 0\n").unwrap();
-        // SAFETY: the argument and the result are numbers.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.unsigned_abs();
+        let page = page_size().unwrap();
         let expected = Resident { resident: 5 * page, shared: 2 * page, data: 4 * page, mapped: 10 * page };
         assert_eq!((found, found.private()), (expected, 3 * page));
         for text in ["", "1 2 3", "1 2 3 4 5 x", "18446744073709551615 1 1 1 1 1 1"] {

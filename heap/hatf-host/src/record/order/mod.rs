@@ -1,6 +1,7 @@
 //! Orders the events of all threads into one trace: merges the events by their stamps and adds times and stacks.
 
 mod encode;
+mod large_blocks;
 mod last_part;
 mod live_addresses;
 mod memory_samples;

@@ -19,6 +19,8 @@ pub(crate) fn heed(header: &Header, first_events: &Path) -> Option<()> {
     read_lists(first_events, header.conditions())?;
     // Discard the blocks of an earlier recording of this process, or of its parent.
     recorded_blocks::forget_all();
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    super::large_blocks::forget_all();
     Some(())
 }
 

@@ -88,6 +88,8 @@ fn start(session: &Session) {
     if header.conditions().has_any(Conditions::PART) {
         recorded_blocks::forget_all();
     }
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    super::large_blocks::forget_all();
     // The event is stamped and written before another thread can record a call.
     record(session, Kind::Start);
     // If there is another request by now, which may be one to stop, recording remains off until it is performed.

@@ -20,6 +20,12 @@ use crate::preload::session::begin::session;
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
+/// Conditions under which the use of a block is recorded when it ends.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+const USE: Conditions = Conditions(Conditions::ACCESSES.0 | Conditions::LARGE.0);
+/// Conditions under which the start of a realloc has an effect.
+const REALLOC: Conditions = Conditions(Conditions::THREADS.0 | Conditions::LARGE.0);
+
 /// Records a call, if it is the program's own and the process is being recorded.
 #[inline(always)]
 pub(crate) fn call(kind: Kind, call: Call) {
@@ -40,7 +46,14 @@ pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
     if !choice::is_on(session, conditions) {
         return Begun::Off;
     }
+    if !conditions.has_any(REALLOC) {
+        return Begun::No;
+    }
     let call = Call { size, old: old as usize, ..Call::default() };
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    if conditions.has(Conditions::LARGE) {
+        crate::preload::choose::large_blocks::forget(call.old);
+    }
     match conditions.has(Conditions::THREADS) {
         false => Begun::No,
         true if record(Kind::ReallocBegin, call, Block::Other, false) => Begun::Recorded,
@@ -92,7 +105,7 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
         if conditions.has_any(Conditions::PART) {
             return choice::may_be_chosen(conditions, kind) && record_part(session, state, kind, call, block, begun);
         }
-        record_accesses(session, conditions, kind, &call);
+        record_use(session, conditions, kind, &call);
         if choice::detail(conditions, kind) == Detail::Described {
             finish::allocation(session, state, kind, call, block);
             return true;
@@ -118,7 +131,7 @@ fn record_part(
 ) -> bool {
     let called = kind;
     let Some(detail) = choice::choose(session, state, &mut kind, &mut call, begun) else { return false };
-    record_accesses(session, session.conditions(), called, &call);
+    record_use(session, session.conditions(), called, &call);
     match detail {
         Detail::Numbers => finish::numbers(session, state, kind, call),
         Detail::Described => finish::allocation(session, state, kind, call, block),
@@ -126,12 +139,17 @@ fn record_part(
     true
 }
 
-/// Records the access counts of a block that a call is about to free.
+/// Records the access counts and the untouched pages of a block that a call is about to free.
 #[inline]
-fn record_accesses(session: &Session, conditions: Conditions, kind: Kind, call: &Call) {
+fn record_use(session: &Session, conditions: Conditions, kind: Kind, call: &Call) {
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-    if conditions.has(Conditions::ACCESSES) && kind == Kind::Free {
-        crate::preload::accesses::tell::tell(session, call.address);
+    if conditions.has_any(USE) && kind == Kind::Free {
+        if conditions.has(Conditions::LARGE) {
+            super::untouched::tell(session, call.address);
+        }
+        if conditions.has(Conditions::ACCESSES) {
+            crate::preload::accesses::tell::tell(session, call.address);
+        }
     }
     #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
     let _ = (session, conditions, kind, call);

@@ -49,6 +49,8 @@ fn note(status: c_int) {
         if session.conditions().has(Conditions::ACCESSES) && !session.conditions().has(Conditions::OFF) {
             crate::preload::accesses::tell::tell_all(session);
         }
+        #[cfg(target_arch = "x86_64")]
+        crate::preload::events::untouched::tell_all(session);
         session.spool.header().exit.store(EXITED | status.cast_unsigned() & 0xff, Ordering::Relaxed);
     }
 }

@@ -116,9 +116,104 @@ pub(crate) fn copy(from: usize, into: &mut [usize]) -> Option<usize> {
     }
 }
 
+/// The number of pages that one system call describes, which limits the stack space for its result.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+const PAGES: usize = 512;
+
+/// The maximum number of bytes at the end of a block whose pages are counted, so that a huge block takes no more than
+/// a few milliseconds.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+const EXAMINED: usize = 4 << 30;
+
+/// Returns the number of bytes of a block in whole pages that are not in memory, because nobody has touched them.
+/// Returns `None` if the system call is unavailable or must not be made. Preserves `errno`.
+///
+/// Pages in the page cache or the swap are not in memory either.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) fn untouched(block: usize, size: usize) -> Option<usize> {
+    const PAGE: usize = 4096;
+    if super::confined::is_confined() {
+        return None;
+    }
+    let end = block.checked_add(size)? & !(PAGE - 1);
+    let mut start = block.checked_next_multiple_of(PAGE)?.max(end.saturating_sub(EXAMINED));
+    let mut states = [0_u8; PAGES];
+    let mut absent = 0;
+    // SAFETY: `errno` of this thread.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let kept = unsafe { *errno };
+    let mut is_known = true;
+    while is_known && start < end {
+        let pages = PAGES.min((end - start) / PAGE);
+        // SAFETY: the kernel checks the addresses, reads no memory there, and writes one byte per page.
+        is_known = unsafe { libc::syscall(libc::SYS_mincore, start, pages * PAGE, states.as_mut_ptr()) } == 0;
+        absent += states.iter().take(pages).filter(|state| **state & 1 == 0).count();
+        start += pages * PAGE;
+    }
+    // SAFETY: as above.
+    unsafe { *errno = kept };
+    is_known.then_some(absent * PAGE)
+}
+
 #[cfg(all(test, feature = "preload", target_pointer_width = "64"))]
 mod tests {
     use super::*;
+
+    /// Fresh pages, of which some are touched or unmapped, and addresses that are not the program's.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn pages_that_nobody_touched() {
+        const PAGE: usize = 4096;
+        const COUNT: usize = 2 * PAGES + 3;
+        let errno = || std::io::Error::last_os_error().raw_os_error();
+        let memory = pages(COUNT * PAGE).unwrap();
+        // Huge pages would be in memory as a whole.
+        // SAFETY: the pages that were just created.
+        assert_eq!(unsafe { advise(memory, COUNT * PAGE, libc::MADV_NOHUGEPAGE) }, 0);
+        let start = memory as usize;
+        let touch = |page: usize| {
+            // SAFETY: one of these pages.
+            unsafe { memory.cast::<u8>().add(page * PAGE).write_volatile(7) }
+        };
+        assert_eq!(untouched(start, COUNT * PAGE), Some(COUNT * PAGE));
+        [0, PAGES - 1, PAGES, COUNT - 1].into_iter().for_each(touch);
+        assert_eq!(untouched(start, COUNT * PAGE), Some((COUNT - 4) * PAGE));
+        // Only whole pages count.
+        assert_eq!(untouched(start + 1, 4 * PAGE), Some(3 * PAGE));
+        assert_eq!(untouched(start + PAGE, 3 * PAGE - 1), Some(2 * PAGE));
+        assert_eq!(untouched(start + PAGE + 16, PAGE), Some(0));
+        assert_eq!([untouched(start, 0), untouched(start + 5, 7)], [Some(0); 2]);
+
+        // SAFETY: one of these pages, and `errno` of this thread.
+        unsafe {
+            unmap(memory.byte_add(5 * PAGE), PAGE);
+            *libc::__errno_location() = libc::EPERM;
+        }
+        let hostile = [(start, COUNT * PAGE), (1 << 62, 1 << 20), (PAGE, 1 << 46), (usize::MAX - 4 * PAGE, 3 * PAGE)];
+        for (block, size) in hostile.into_iter().chain([(usize::MAX, 1), (1 << 20, usize::MAX), (16, usize::MAX / 2)]) {
+            assert_eq!(untouched(block, size), None, "{block:x} {size:x}");
+            assert_eq!(errno(), Some(libc::EPERM));
+        }
+        // SAFETY: these pages.
+        unsafe { unmap(memory, COUNT * PAGE) };
+    }
+
+    /// The pages of a block of 100 GiB are examined in bounded time.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_huge_block() {
+        const BYTES: usize = 100 << 30;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: fresh addresses.
+        let memory = unsafe { map(null_mut(), BYTES, libc::PROT_READ, flags, -1, 0) };
+        assert_ne!(memory, libc::MAP_FAILED);
+        let began = std::time::Instant::now();
+        assert_eq!(untouched(memory as usize, BYTES), Some(EXAMINED));
+        assert!(began.elapsed() < std::time::Duration::from_secs(2), "{:?}", began.elapsed());
+        // SAFETY: these addresses.
+        unsafe { unmap(memory, BYTES) };
+    }
 
     /// A mapped page, followed by an unmapped one.
     #[test]

@@ -69,7 +69,7 @@ impl Calls {
     fn event(&mut self, random: &mut Random) -> EventKind<'static> {
         let size = random.wide();
         let usable = if random.under(50) == 0 { random.wide() } else { 0 };
-        match random.under(20) {
+        match random.under(21) {
             0..8 => {
                 let function = if random.under(4) == 0 { Function::Calloc } else { Function::Malloc };
                 let detail = if function == Function::Calloc && random.under(8) == 0 { random.wide() } else { 0 };
@@ -96,6 +96,7 @@ impl Calls {
                 granules: random.wide(),
                 reached: false,
             }),
+            19 => EventKind::Untouched { address: Self::pick(random, &self.live).unwrap_or(1), bytes: random.wide() },
             _ => EventKind::LastAccess { address: Self::pick(random, &self.freed).unwrap_or(1), last: random.wide() },
         }
     }
@@ -110,7 +111,8 @@ fn unlikely_calls_come_back() {
         let event = |_| {
             let kind = calls.event(&mut random);
             time += timed * random.wide();
-            let has_stack = !matches!(kind, EventKind::Accesses(_) | EventKind::LastAccess { .. });
+            let has_stack =
+                !matches!(kind, EventKind::Accesses(_) | EventKind::LastAccess { .. } | EventKind::Untouched { .. });
             let stack = if has_stack && random.under(6) < stacked { random.under(3) } else { 0 };
             let stack = stacks.get(usize::try_from(stack).unwrap_or(0)).map_or(&[][..], |stack| stack);
             let among = if random.under(5) == 0 { threads } else { 1 };

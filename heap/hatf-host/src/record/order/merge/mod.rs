@@ -19,8 +19,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use hatf_record::{Kind, Next, Spool, SpoolEvent};
 
 use super::live_addresses::LiveAddresses;
+pub(super) use rules::effect;
 pub(crate) use rules::is_lasting;
-use rules::{begins, counts, effect, ends};
+use rules::{begins, counts, ends};
 use thread_queue::ThreadQueue;
 pub(crate) use thread_queue::{Resumed, ThreadOf};
 

@@ -20,7 +20,7 @@ pub(crate) fn is_lasting(kind: Kind) -> bool {
 /// Returns the addresses of the blocks that an event ends and begins. `pending` is the old block of a realloc that has
 /// begun.
 #[inline]
-pub(super) fn effect(event: &SpoolEvent, pending: Option<u64>) -> (Option<u64>, Option<u64>) {
+pub(in crate::record::order) fn effect(event: &SpoolEvent, pending: Option<u64>) -> (Option<u64>, Option<u64>) {
     let some = |address: u64| (address != 0).then_some(address);
     match event.kind {
         Kind::Malloc

@@ -124,6 +124,10 @@ impl Translator {
                 let SpoolEvent { address, extra: last, .. } = *slot;
                 self.give(slot, stack, EventKind::LastAccess { address, last: last.min(slot.time) }, sink)
             }
+            Kind::Untouched => {
+                let SpoolEvent { address, size: bytes, .. } = *slot;
+                self.give(slot, stack, EventKind::Untouched { address, bytes }, sink)
+            }
             Kind::Enter => self.give(slot, stack, EventKind::Enter { function: slot.address }, sink),
             Kind::Leave => self.give(slot, stack, EventKind::Leave, sink),
             Kind::Processor => self.give(slot, stack, EventKind::Processor { cpu: slot.size }, sink),

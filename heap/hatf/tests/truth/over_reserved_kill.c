@@ -1,0 +1,19 @@
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static int *reserve_rows(void) {
+    int *rows = malloc(4000000);
+    for (int row = 0; row < 100000; row++)
+        rows[row] = row;
+    return rows;
+}
+
+int main(void) {
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    int *rows = reserve_rows();
+    usleep(300000);
+    if (rows[99999])
+        kill(getpid(), SIGKILL);
+}
