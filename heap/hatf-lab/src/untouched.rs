@@ -100,15 +100,15 @@ impl Untouched {
     fn ended(&mut self, event: &ObjectEvent) -> Result<()> {
         let Some(block) = self.live.remove(&event.object.address) else { return Ok(()) };
         match event.cause {
-            Cause::Call | Cause::Left | Cause::Exec => {
+            Cause::Call | Cause::Left => {
                 let site = usize::try_from(block.site).map_err(|_| Error::Limit("number of sites"))?;
                 if site >= self.sites.len() {
                     self.sites.resize(site.checked_add(1).ok_or(Error::Limit("number of sites"))?, Site::default());
                 }
                 self.sites.get_mut(site).ok_or(Error::Limit("number of sites"))?.add(block);
             }
-            // The block continues, or its end was not observed.
-            Cause::Realloc | Cause::Overlaid | Cause::Resumed => {}
+            // The block continues, or its pages were not examined when it ended.
+            Cause::Realloc | Cause::Exec | Cause::Overlaid | Cause::Resumed => {}
         }
         Ok(())
     }
@@ -165,7 +165,10 @@ mod tests {
         assert_eq!(counted(&twice), Some((amount(1, 4096), whole)));
         assert_eq!(counted(&[&twice[..], &[Event::free(16)]].concat()), Some((amount(1, 4096), whole)));
         let next = Event { heap: 2, ..Event::new(EventKind::Image { process: 1, path: b"" }) };
-        assert_eq!(counted(&[&twice[..], &[next]].concat()), Some((amount(1, 4096), whole)));
+        let exit = Event::new(EventKind::Exit { status: 0 });
+        assert_eq!(counted(&[&twice[..], &[exit, next]].concat()), Some((amount(1, 4096), whole)));
+        // Exec ends a block at an unknown time after its record.
+        assert_eq!(counted(&[&twice[..], &[next]].concat()), Some((amount(0, 0), amount(0, 0))));
         // A block in which everything was touched is examined, too.
         assert_eq!(counted(&[one, untouched(16, 0), Event::free(16)]), Some((amount(0, 0), whole)));
         // A block that realloc ends continues.

@@ -54,7 +54,8 @@ fn each_end_of_a_block() {
     assert_eq!(found, [(UNTOUCHED, true)]);
     assert_eq!(record(&["--stacks"], "small").0, []);
     assert_eq!(record(&["--stacks"], "exit").0, [(UNTOUCHED, false)]);
-    assert_eq!(record(&["--stacks"], "exec").0, [(UNTOUCHED, false)]);
+    // Hooks of `exec` have little room on the stack, so nothing is examined.
+    assert_eq!(record(&["--stacks"], "exec").0, []);
     // The parent has the block until it exits; the child's trace does not contain the block.
     assert_eq!(record(&["--stacks"], "child").0, [(UNTOUCHED, false)]);
     // The realloc moves the pages without touching more of them.

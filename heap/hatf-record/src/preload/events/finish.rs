@@ -2,13 +2,9 @@
 
 use super::describe;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-use super::untouched;
-#[cfg(all(feature = "preload", target_arch = "x86_64"))]
 use crate::conditions::Conditions;
 use crate::event::Kind;
 use crate::preload::choose::call::{Block, Call};
-#[cfg(all(feature = "preload", target_arch = "x86_64"))]
-use crate::preload::choose::large_blocks::LEAST;
 use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
@@ -33,9 +29,5 @@ pub(super) fn allocation(session: &Session, state: &ThreadState, kind: Kind, cal
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     if conditions.has(Conditions::ACCESSES) {
         crate::preload::accesses::tell::note_time();
-    }
-    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-    if call.size >= LEAST {
-        untouched::note(session, kind, &call);
     }
 }

@@ -107,6 +107,7 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
         }
         record_use(session, conditions, kind, &call);
         if choice::detail(conditions, kind) == Detail::Described {
+            note_large(session, &call);
             finish::allocation(session, state, kind, call, block);
             return true;
         }
@@ -134,9 +135,23 @@ fn record_part(
     record_use(session, session.conditions(), called, &call);
     match detail {
         Detail::Numbers => finish::numbers(session, state, kind, call),
-        Detail::Described => finish::allocation(session, state, kind, call, block),
+        Detail::Described => {
+            note_large(session, &call);
+            finish::allocation(session, state, kind, call, block);
+        }
     }
     true
+}
+
+/// Notes a call that may have returned a large block, so that its untouched pages are counted when it ends.
+#[inline]
+fn note_large(session: &Session, call: &Call) {
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    if call.size >= crate::preload::choose::large_blocks::LEAST {
+        super::untouched::note(session, call.address, call.size);
+    }
+    #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
+    let _ = (session, call);
 }
 
 /// Records the access counts and the untouched pages of a block that a call is about to free.

@@ -5,19 +5,17 @@
 
 use crate::conditions::Conditions;
 use crate::event::{Kind, SpoolEvent};
-use crate::preload::choose::call::Call;
 use crate::preload::choose::large_blocks;
 use crate::preload::platform::memory;
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
-/// Notes a call with at least [`large_blocks::LEAST`] bytes, which may have returned a block.
+/// Notes a block of at least [`large_blocks::LEAST`] bytes. The address is 0 if the call returned none.
 #[cold]
-pub(super) fn note(session: &Session, kind: Kind, call: &Call) {
+pub(super) fn note(session: &Session, address: usize, size: usize) {
     let conditions = session.conditions();
-    let is_block = !matches!(kind, Kind::Map | Kind::Remap);
-    if is_block && call.address != 0 && conditions.has(Conditions::STACKS) && !conditions.has(Conditions::SIZES) {
-        large_blocks::keep(call.address, call.size);
+    if address != 0 && conditions.has(Conditions::STACKS) && !conditions.has(Conditions::SIZES) {
+        large_blocks::keep(address, size);
         if !conditions.has(Conditions::LARGE) {
             session.spool.header().set(Conditions::LARGE);
         }
@@ -32,7 +30,7 @@ pub(super) fn tell(session: &Session, address: usize) {
     }
 }
 
-/// Records the untouched pages of all large blocks, because the program ends or becomes another program.
+/// Records the untouched pages of all large blocks, because the program ends.
 pub(crate) fn tell_all(session: &Session) {
     let conditions = session.conditions();
     if conditions.has(Conditions::LARGE) && !conditions.has(Conditions::OFF) {

@@ -58,10 +58,6 @@ fn becoming(call: impl FnOnce() -> c_int) -> c_int {
 /// Records that this process is becoming another program, or no longer is.
 fn becomes(another: u32) {
     if let Some(session) = session::current().filter(|session| !exit::is_child(session)) {
-        #[cfg(target_arch = "x86_64")]
-        if another != 0 {
-            crate::preload::events::untouched::tell_all(session);
-        }
         session.spool.header().becomes.store(another, Ordering::Relaxed);
     }
 }
