@@ -9,7 +9,6 @@ use crate::ast::{self, FieldItem, Name, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::line::LINE;
-use crate::nearest::nearest;
 use crate::span::Span;
 use crate::vocabulary::{OnTag, Property};
 
@@ -174,13 +173,9 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
                 report.add(draft.write(name.span, path.as_str()).propose(name.span, path));
                 return false;
             }
-            let names = || record.fields.iter().map(|(name, _)| *name).chain(["tag"]);
-            // One correction lists the field.
-            if nearest(name.text, names()).is_none() && report.has_message(Code::UnknownField, draft.message()) {
-                report.add_again();
-                return false;
-            }
-            let kind = kind_of(setting);
+            // The width of the field determines its type.
+            let is_width = |other: &&Setting| other.path_text() == name.text && other.property == Some(Property::Width);
+            let kind = kind_of(record.ast.block.iter().find(is_width).unwrap_or(setting));
             let listed = lines::definition(report.source, record.ast).and_then(|line| {
                 Some(format!("{}, {}: {kind})", line.strip_suffix(')')?.trim_end_matches([',', ' ']), name.text))
             });
