@@ -148,11 +148,6 @@ impl Draft {
         self.help(format!("write `{LINE}`")).line(span, text)
     }
 
-    /// Works like [`line`](Self::line).
-    pub(crate) fn line_of(self, (span, text): (Span, String)) -> Draft {
-        self.line(span, text)
-    }
-
     /// Replaces [`LINE`] in the hint by the item at a location.
     pub(crate) fn quote(self, span: Span) -> Draft {
         self.line(Span::at(span.start()), "")

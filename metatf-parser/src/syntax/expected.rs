@@ -54,10 +54,11 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     };
     let found = text.get(token.span.range()).unwrap_or_default();
     if token.kind == Kind::Unknown {
+        let (place, word) = ascii_word(text, token);
         return Draft::new(Code::UnknownCharacter, token.span, format!("unexpected character `{}`", escape(found)))
             .label(format!("expected {expected}"))
             .help(unknown_help(text, token))
-            .line_of(ascii_word(text, token));
+            .line(place, word);
     }
     let word = index.checked_sub(1).and_then(|before| lexed.tokens.get(before)).and_then(|t| text.get(t.span.range()));
     if let Some(help) = word.and_then(foreign).filter(|_| rules.contains(&Rule::missing_colon)) {
