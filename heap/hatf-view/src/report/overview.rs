@@ -34,7 +34,8 @@ const MEASURES: [Measure; 3] = [Measure::Peak, Measure::Leaked, Measure::Short];
 /// let groups = Groups::new(&places, &[Counts::default(), counts]);
 ///
 /// let grouped = Grouped { places: &places, groups: &groups, inclusive: false };
-/// let overview = Overview::new(grouped, &Growths::default(), true);
+/// let growths = Growths::default();
+/// let overview = Overview::new(grouped, &growths, true);
 /// let mut page = Page::default();
 /// page.push(overview.table(5));
 /// let mut out = Vec::new();
