@@ -310,7 +310,7 @@ codes! {
     MisleadingText = "W0107", "2",
         "A DTD should not contain characters that change the text direction, or a carriage return without a line feed. Such characters make the text look different from what it means.";
     FormatWidth = "W0108", "2",
-        "A format should match its field. `utf8`, `cstring` and `bytes` are for byte arrays, and `ipv6` and `uuid` are for byte arrays of 16 bytes. `ipv4` and `char` are for numbers of up to 4 bytes, `f32` is for numbers of 4 bytes, and `f64` is for numbers of 8 bytes. All other formats are for numbers. A number with the interpretation `none` and the format `date_ns`, `date_us` or `date_ms` should be wide enough for a current date, which takes 8, 7 or 6 bytes.",
+        "A format should match the type and width of its field. For example, `uuid` is for byte arrays of 16 bytes, `f32` for numbers of 4 bytes, and `date_ns`, `date_us` and `date_ms` for numbers of at least 8, 7 and 6 bytes.",
         r#"a.width = 8; a.interpretation = none; a.format = "uuid";"#;
     UnknownFormat = "W0109", "2",
         r#"The formats are "dec" "hex" "signed" "f32" "f64" "utf8" "cstring" "bytes" "time_ns" "time_us" "time_s" "date_ns" "date_us" "date_ms" "date_s" "duration_ns" "bool" "char" "chars" "chars_le" "ipv4" "ipv6" "uuid". Others have no effect."#,
@@ -325,7 +325,7 @@ codes! {
         "An expression should not divide by 0, because every record would be an error of the trace.",
         "r: (n: u8, data: bytes n.value / 0) { tag.value = 4; }";
     FlagMasks = "W0113", "2",
-        "`flags` contains numbers of bits, which count from 0, not masks. A list of the bits 1, 2, 4 and so on was probably copied from a list of masks. The items of `values` and `flags` are separated by commas, so another separator between two numbers is probably a mistake.",
+        "`flags` contains bit numbers starting at 0, not masks, so the bits 1, 2, 4 and so on were probably meant as masks. Items of `values` and `flags` are separated by commas, so another separator between two numbers is probably a mistake.",
         r#"a.width = 1; a.interpretation = none; a.flags = "1 read, 2 write, 4 append";"#;
     NeverHolds = "W0114", "3.3",
         "An expression should not compare a field with a value, or read a bit, that does not fit in the width of the field.",

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::codes::{Code, Severity};
-use crate::line::{Items, LINE};
 use crate::nearest::nearest;
 use crate::rules::Rule;
 use crate::span::{Source, Span};
@@ -91,6 +90,9 @@ pub struct Label {
     /// The message, which may be empty.
     pub text: String,
 }
+
+/// A place in a help, where the edited item of the text is inserted.
+pub(crate) const LINE: &str = "$LINE";
 
 /// A diagnostic whose locations do not have lines and columns yet.
 pub(crate) struct Draft {
@@ -257,7 +259,6 @@ impl<'a> Reporter<'a> {
 
     /// Returns the diagnostics in text order. If there is a syntax error, removes diagnostics that it may have caused.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
-        self.insert_lines();
         if self.list.iter().any(|d| d.code.is_syntax()) {
             self.list.retain(|d| !d.code.needs_whole_text());
         }
@@ -267,20 +268,20 @@ impl<'a> Reporter<'a> {
         self.list
     }
 
-    /// Inserts the items of the text in the hints.
-    fn insert_lines(&mut self) {
+    /// Checks whether a hint contains [`LINE`].
+    pub(crate) fn needs_lines(&self) -> bool {
+        self.lines.iter().any(Option::is_some)
+    }
+
+    /// Replaces [`LINE`] in the hints. `edited` returns the item of the text at a location, with another text there.
+    pub(crate) fn insert_lines(&mut self, edited: impl Fn(Span, &str) -> Option<String>) {
         let lines = std::mem::take(&mut self.lines);
-        if lines.iter().all(Option::is_none) {
-            return;
-        }
-        let items = Items::new(self.source);
         for (found, line) in self.list.iter_mut().zip(lines) {
             let (Some(help), Some((place, text))) = (&mut found.help, line) else { continue };
             if help.contains(LINE) {
-                let item =
-                    items.as_ref().filter(|_| !place.is_predefined()).and_then(|items| items.edited(place, &text));
-                *help = help
-                    .replace(LINE, item.as_ref().map_or(if text.is_empty() { "..." } else { &text }, String::as_str));
+                let item = if place.is_predefined() { None } else { edited(place, &text) };
+                let without = if text.is_empty() { "..." } else { &text };
+                *help = help.replace(LINE, item.as_deref().unwrap_or(without));
             }
         }
     }

@@ -3,8 +3,7 @@
 //! recursion.
 
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::span::Span;
 
 /// Maximum nesting depth of parentheses and records (spec 3.5).

@@ -2,26 +2,32 @@
 
 use std::ops::Range;
 
-use crate::diagnostic::Reporter;
+use crate::diagnostic::{Diagnostic, Reporter};
 use crate::lexer::{self, Kind, Lexed, Token};
 use crate::span::{Source, Span};
-
-/// A place in a help, where the edited item is inserted.
-pub(crate) const LINE: &str = "$LINE";
 
 /// Maximum number of bytes in a line and of tokens in an item, because nobody would read a longer one.
 const MOST_BYTES: usize = 200;
 const MOST_TOKENS: usize = 400;
 
+/// Inserts the items of the text in the hints, and returns the diagnostics.
+pub(crate) fn finish(mut report: Reporter) -> Vec<Diagnostic> {
+    if report.needs_lines() {
+        let items = Items::new(report.source);
+        report.insert_lines(|place, text| items.as_ref()?.edited(place, text));
+    }
+    report.finish()
+}
+
 /// The items of a text.
-pub(crate) struct Items<'t> {
+struct Items<'t> {
     text: &'t str,
     lexed: Lexed,
 }
 
 impl<'t> Items<'t> {
     /// Finds the tokens of a text, unless it is not valid UTF-8 or contains too many tokens.
-    pub(crate) fn new(source: &Source<'t>) -> Option<Items<'t>> {
+    fn new(source: &Source<'t>) -> Option<Items<'t>> {
         let text = source.all()?;
         let lexed = lexer::lex(text, source.start, &mut Reporter::new(source))?;
         Some(Items { text, lexed })
@@ -29,7 +35,7 @@ impl<'t> Items<'t> {
 
     /// Returns the item at a location, with another text in place of the location: a statement, the head of a
     /// definition, or an item of a field list.
-    pub(crate) fn edited(&self, place: Span, text: &str) -> Option<String> {
+    fn edited(&self, place: Span, text: &str) -> Option<String> {
         let tokens = &self.lexed.tokens;
         // An insertion belongs to the token before it.
         let is_insertion = place.start() == place.end() && !text.is_empty();

@@ -9,7 +9,7 @@ use crate::index::Index;
 use crate::lexer::Lexed;
 use crate::schema::Dtd;
 use crate::span::Source;
-use crate::{lexer, resolve, syntax, text};
+use crate::{lexer, line, resolve, syntax, text};
 
 /// The result of parsing a DTD.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub fn parse(name: &str, text: &[u8]) -> Parsed {
     let mut report = Reporter::new(&source);
     let dtd = syntax_tree(text, &source, &mut report).and_then(|(text, ast)| resolve::resolve(&ast, text, &mut report));
     let failed = report.failed();
-    Parsed { dtd: dtd.filter(|_| !failed), diagnostics: report.finish(), name: name.to_owned() }
+    Parsed { dtd: dtd.filter(|_| !failed), diagnostics: line::finish(report), name: name.to_owned() }
 }
 
 fn syntax_tree<'t>(text: &'t [u8], source: &Source, report: &mut Reporter) -> Option<(&'t str, Ast<'t>)> {
@@ -72,5 +72,5 @@ pub fn index(text: &[u8]) -> Index {
     let source = Source::new(text);
     let mut report = Reporter::new(&source);
     let index = syntax_tree(text, &source, &mut report).map(|(text, ast)| resolve::index(&ast, text, &mut report));
-    Index { diagnostics: report.finish(), ..index.unwrap_or_default() }
+    Index { diagnostics: line::finish(report), ..index.unwrap_or_default() }
 }

@@ -1,9 +1,8 @@
 //! Reports unknown words and suggests known words.
 
 use crate::codes::Code;
-use crate::diagnostic::Draft;
+use crate::diagnostic::{Draft, LINE};
 use crate::foreign;
-use crate::line::LINE;
 use crate::nearest::nearest;
 use crate::schema::InterpretationWord;
 use crate::span::Span;

@@ -17,7 +17,7 @@ pub use short::shorten;
 
 use crate::diagnostic::{Diagnostic, Reporter};
 use crate::span::Source;
-use crate::{lexer, syntax, text};
+use crate::{lexer, line, syntax, text};
 
 /// Formats a DTD. The text must follow the grammar, but may contain other mistakes.
 ///
@@ -31,7 +31,7 @@ pub fn format(_name: &str, text: &[u8]) -> Result<String, Vec<Diagnostic>> {
     if let Some((text, lexed)) = &lexed {
         syntax::parse(text, lexed, &mut report);
     }
-    let Some((text, lexed)) = lexed.filter(|_| !report.failed()) else { return Err(report.finish()) };
+    let Some((text, lexed)) = lexed.filter(|_| !report.failed()) else { return Err(line::finish(report)) };
     let tree = nodes::tree(&lexed);
     Ok(print::print(text, &source, &lexed, &tree))
 }

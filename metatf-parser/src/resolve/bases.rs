@@ -5,8 +5,7 @@ use super::layout::{Layout, RawLeaf};
 use super::model::{Model, ScopeIndex, VFIELD, Visible};
 use crate::ast::Reference;
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::schema::{Interpretation, LeafId, RecordId};
 
 /// Number of predefined records, which come first in [`crate::schema::Dtd::records`].

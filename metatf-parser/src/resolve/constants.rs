@@ -1,8 +1,7 @@
 //! Checks that constants agree with their width and interpretation (spec 3.2).
 
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::schema::{Interpretation, Leaf, Width};
 use crate::span::Span;
 

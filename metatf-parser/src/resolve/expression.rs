@@ -12,8 +12,7 @@ use super::lines;
 use super::model::{Model, VFIELD};
 use crate::ast::{self, Aspect, Expression, Operator, Reference, Step};
 use crate::codes::Code;
-use crate::diagnostic::Draft;
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE};
 use crate::schema::{Expr, ExprOp, LeafId, Width};
 use crate::span::{Source, Span};
 

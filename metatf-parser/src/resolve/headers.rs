@@ -5,8 +5,7 @@ use super::layout::{Layout, RawLeaf};
 use super::model::Model;
 use crate::ast::Reference;
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::schema::{LeafId, RecordId};
 
 /// Returns the leaf of a stream section's element to which a value refers. After all leaves are known,

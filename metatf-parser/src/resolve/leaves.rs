@@ -13,9 +13,8 @@ use super::tags::Tag;
 use super::types;
 use crate::ast::{self, CountKind, Setting, Value};
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::foreign;
-use crate::line::LINE;
 use crate::nearest::nearest;
 use crate::schema::{
     Argument, Expr, ExprOp, Interpretation, InterpretationWord, Leaf, LeafId, Names, Origin, Width, expression_text,

@@ -7,8 +7,7 @@ use super::model::{Budget, Model, PREDEFINED_TAGGED, RecordModel, ScopeModel, VF
 use super::properties::NameLists;
 use crate::ast::{self, Ast, Name};
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::schema::Origin;
 use crate::vocabulary::Property;
 

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::leaves::{Resolved, ResolvedLeaf};
 use super::model::{Model, ScopeIndex};
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::schema::{Interpretation, Width};
 use crate::span::Span;
 

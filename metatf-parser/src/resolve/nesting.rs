@@ -5,9 +5,8 @@ use super::model::{Field, Meaning, Model, RecordIndex, RecordModel, VFIELD, Visi
 use super::types;
 use crate::ast::{Count, FieldItem, Name};
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::lexer::MOST_NESTING;
-use crate::line::LINE;
 use crate::span::Span;
 use crate::vocabulary::Property;
 

@@ -7,8 +7,7 @@ use super::layout::{Layout, RawLeaf};
 use super::model::{Model, VFIELD, Visible};
 use crate::ast::{self, FieldPath, Int, Name, PredictorKind as Word};
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::schema::{self, HeapRole, LeafId, MODEL_REVISION, ModelKind, Predictor, PredictorKind, RecordId};
 use crate::span::Span;
 

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use super::leaves::{Resolved, ResolvedLeaf, Sharing};
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::span::Span;
 
 /// The previous-value cells used by one section's records.

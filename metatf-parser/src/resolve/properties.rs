@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use crate::ast::{Setting, Value};
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::foreign;
-use crate::line::LINE;
 use crate::nearest::nearest;
 use crate::schema::{Format, InterpretationWord, ListError, NameList, parse_names};
 use crate::span::Span;

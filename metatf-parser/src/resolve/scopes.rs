@@ -7,8 +7,7 @@ use super::properties::{self, Sections};
 use super::slots::Slots;
 use crate::ast::{self, FieldItem, Name, Setting, Value};
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::span::Span;
 use crate::vocabulary::{OnTag, Property};
 

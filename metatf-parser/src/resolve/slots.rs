@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 
 use crate::ast::{Name, Setting};
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::vocabulary::Property;
 
 /// The settings of one scope, sorted by path and name. Each entry also stores the first name of the path, so most

@@ -6,8 +6,7 @@ use super::expression;
 use super::model::{Model, PREDEFINED_TAGGED, RecordIndex};
 use crate::ast::{Expression, Setting, Value};
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
-use crate::line::LINE;
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::span::Span;
 use crate::vocabulary::{OTHER, Property};
 

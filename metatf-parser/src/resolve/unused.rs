@@ -6,9 +6,8 @@ use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex, VFI
 use super::{streams, tags};
 use crate::ast::FieldItem;
 use crate::codes::Code;
-use crate::diagnostic::{Draft, Reporter};
+use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::foreign;
-use crate::line::LINE;
 use crate::nearest::near_property;
 use crate::span::Span;
 use crate::vocabulary::TYPES;

@@ -4,9 +4,8 @@ use pest::error::{Error, ErrorVariant, InputLocation};
 
 use super::Rule;
 use crate::codes::Code;
-use crate::diagnostic::Draft;
+use crate::diagnostic::{Draft, LINE};
 use crate::lexer::{Kind, Lexed, Token};
-use crate::line::LINE;
 use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
 use crate::vocabulary::Property;

@@ -51,6 +51,12 @@ pub struct Programs {
 }
 
 impl Programs {
+    /// Returns whether nothing is known about programs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.recorded.is_empty() && self.are_recorded()
+    }
+
     /// Returns whether the trace contains the calls of all programs to their allocators.
     #[must_use]
     pub fn are_recorded(&self) -> bool {

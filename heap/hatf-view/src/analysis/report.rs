@@ -24,7 +24,8 @@ pub struct Report {
     /// The last call that failed to allocate memory, if any failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failed: Option<FailedRequest>,
-    /// The programs that the process executed.
+    /// The programs that the process executed, if the trace names them.
+    #[serde(skip_serializing_if = "Programs::is_empty")]
     pub programs: Programs,
     /// The first comments of the trace.
     pub comments: Vec<String>,

@@ -38,11 +38,18 @@ pub fn programs(programs: &Programs) -> Vec<String> {
 fn in_turn(programs: &Programs) -> Option<String> {
     let first = programs.recorded.iter().position(|program| program.peak > 0)?;
     let all = programs.recorded.get(first..).filter(|all| all.len() > 1)?;
-    let shown = if all.len() > NAMED { NAMED - 1 } else { all.len() };
-    let mut text = format!("The process executed {} programs in turn: ", all.len());
-    for (number, program) in all.iter().take(shown).enumerate() {
+    let mut text = format!("The process executed {} programs in turn", all.len());
+    if all.len() > NAMED {
+        let highest = all.iter().max_by_key(|program| (program.peak, std::cmp::Reverse(program.began)))?;
+        let (peak, began) = (Value::Bytes(highest.peak), Value::Time(highest.began));
+        let name = file_name(&highest.path);
+        return Some(format!("{text}; the highest peak, {peak}, was that of {name}, which started after {began}."));
+    }
+    for (number, program) in all.iter().enumerate() {
         let ProgramReport { path, began, peak } = program;
-        if number > 0 {
+        if number == 0 {
+            text += ": ";
+        } else {
             let and = if number + 1 == all.len() { "and, " } else { "" };
             text += &format!("; {and}{} after the start, ", Value::Time(*began));
         }
@@ -50,10 +57,6 @@ fn in_turn(programs: &Programs) -> Option<String> {
         if programs.own_allocator.as_ref().is_none_or(|allocator| allocator.path != *path) {
             text += &format!(", whose peak was {}", Value::Bytes(*peak));
         }
-    }
-    if let Some(others) = all.get(shown..).filter(|others| !others.is_empty()) {
-        let most = others.iter().map(|program| program.peak).max().unwrap_or(0);
-        text += &format!("; and {} more, whose highest peak was {}", others.len(), Value::Bytes(most));
     }
     Some(text + ".")
 }
@@ -112,8 +115,7 @@ mod tests {
         assert_eq!(
             programs(&Programs { recorded, ..Programs::default() }),
             [
-                "The process executed 5 programs in turn: p0, whose peak was 1 B; 1.00 ms after the start, p1, whose peak was \
-              2 B; and 3 more, whose highest peak was 5 B."
+                "The process executed 5 programs in turn; the highest peak, 5 B, was that of p4, which started after 4.00 ms."
             ]
         );
     }

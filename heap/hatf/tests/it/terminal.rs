@@ -26,7 +26,9 @@ fn assert_fits(text: &str, columns: usize) {
 /// Returns the functions in lines that are not sentences, without arguments, and the file names with lines.
 fn names(text: &str) -> Vec<String> {
     let mut names = Vec::new();
-    for line in text.lines().filter(|line| line.starts_with("  ") && !line.ends_with('.')) {
+    let is_row =
+        |line: &&str| line.starts_with("  ") && !line.ends_with('.') && !line.trim_start().starts_with("at peak");
+    for line in text.lines().filter(is_row) {
         let Some((before, place)) = line.split_once(" at ") else { continue };
         let function = before.rsplit("  ").next().unwrap().trim_start_matches("<- ");
         let function = function.rsplit("% ").next().unwrap().split(['<', '(']).next().unwrap();
