@@ -191,7 +191,7 @@ fn show(options: &Run, trace: &Path, process: Option<String>, has_arenas: bool) 
     said.into_iter().for_each(|sentence| top.note(sentence.text));
     let grouped = Grouped { places: &places, groups: &groups, inclusive: false };
     let overview = Overview::new(grouped, &growths, report.is_complete);
-    let screen = |rows: usize| {
+    let screen = |rows: usize, suggestions: usize| {
         let mut screen = top.clone();
         screen.subheading("");
         Some(overview.table(rows)).filter(|table| !table.is_empty()).into_iter().for_each(|table| screen.push(table));
@@ -205,7 +205,7 @@ fn show(options: &Run, trace: &Path, process: Option<String>, has_arenas: bool) 
             ));
         }
         let next = next(&total, overview.has_growth(), has_others, &name);
-        let count = SUGGESTIONS - usize::from(has_arenas);
+        let count = suggestions - usize::from(has_arenas);
         next.into_iter().take(count).for_each(|(command, why)| screen.note(format!("{command}: {why}")));
         screen
     };
@@ -216,12 +216,12 @@ fn show(options: &Run, trace: &Path, process: Option<String>, has_arenas: bool) 
     Ok(())
 }
 
-/// Prints the page with as many rows as fit [`LINES`] together with the messages after it.
-fn print_fitting(page: impl Fn(usize) -> Page) -> Result<()> {
+/// Prints the page with as many rows, and then as many suggestions, as fit [`LINES`] together with the messages after it.
+fn print_fitting(page: impl Fn(usize, usize) -> Page) -> Result<()> {
     let (least, most) = ROWS;
-    let printed = |rows| {
+    let printed = |rows, suggestions| {
         let mut text = Vec::new();
-        render(&page(rows), Form::text(stderr_width()), &mut text)?;
+        render(&page(rows, suggestions), Form::text(stderr_width()), &mut text)?;
         std::io::Result::Ok(text)
     };
     let lines_per_message = match stderr_width() {
@@ -230,12 +230,13 @@ fn print_fitting(page: impl Fn(usize) -> Page) -> Result<()> {
         Some(_) => 3,
     };
     let lines = LINES.saturating_sub(messages_after_answer() * lines_per_message);
-    let mut text = printed(most)?;
-    for rows in (least..most).rev() {
+    let mut text = printed(most, SUGGESTIONS)?;
+    let fewer = (least..most).rev().map(|rows| (rows, SUGGESTIONS));
+    for (rows, suggestions) in fewer.chain((1..SUGGESTIONS).rev().map(|suggestions| (least, suggestions))) {
         if text.iter().filter(|byte| **byte == b'\n').count() <= lines {
             break;
         }
-        text = printed(rows)?;
+        text = printed(rows, suggestions)?;
     }
     Ok(stderr(Style::Text).write_all(&text)?)
 }
