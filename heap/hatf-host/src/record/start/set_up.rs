@@ -46,6 +46,7 @@ impl SetUp {
         let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
         let stack_room = file.spool().mapped() * CHUNK_BYTES / STACKS_PART;
         if options.stacks > 0 {
+            call_mincore();
             create_stack_file(file.folder(), options.stacks, stack_room)
                 .map_err(Error::system(file.folder().path().join(names::STACKS).display().to_string()))?;
         }
@@ -95,6 +96,14 @@ impl SetUp {
     ) -> Option<Keeping<'a>> {
         keep.map(|keep| Keeping { keep, file: &self.file, dump })
     }
+}
+
+/// Calls `mincore`, as the recorder does in the program if stacks are recorded. A system call filter that kills for this
+/// call ends this process now, instead of the program later.
+fn call_mincore() {
+    let mut state = 0;
+    // SAFETY: the kernel neither reads nor writes memory for a range of 0 bytes.
+    unsafe { libc::mincore(std::ptr::null_mut(), 0, &raw mut state) };
 }
 
 /// Returns the restriction of the recording to certain threads, modules or sizes, or null if everything is recorded.
