@@ -15,7 +15,7 @@ use super::outcome::Recorded;
 use super::process::{End, Process, ProcessEnd};
 use super::python_version::PythonVersion;
 use crate::record::order::{Encode, Keep, LastPart, MemorySamples, Moment, Timeline, clock_name};
-use crate::record::program::{LinkedIn, linked_in};
+use crate::record::program::{LinkedIn, NotRecordedReason, linked_in};
 use crate::record::spool::{OomKills, Returned, SpoolFile};
 use hatf_trace::Result;
 use hatf_trace::event::{EventSink, UserMetadata};
@@ -297,9 +297,12 @@ impl Drain<'_> {
         // A process that exits by itself stores its exit status. Otherwise, it has become a program that did not load the
         // recorder.
         let left = header.becomes.load(Ordering::Relaxed) != 0 && header.exit.load(Ordering::Relaxed) == 0;
+        let became = self.last_program.program(&self.encode.sink.programs).filter(|_| left);
         if left {
-            let before = self.encode.sink.programs.iter().cloned();
-            counts.insert("unrecorded".to_owned(), self.last_program.to_json(before));
+            let path = became.as_ref().map(|program| program.path.to_string_lossy());
+            let reason = became.as_ref().and_then(|program| program.reason).map(NotRecordedReason::phrase);
+            let resident = became.as_ref().and_then(|program| program.resident);
+            counts.insert("unrecorded".to_owned(), json!({"program": path, "reason": reason, "resident": resident}));
         }
         if end.is_sigkill() && kills.is_some_and(OomKills::has_new) {
             counts.insert("oom_kill".to_owned(), true.into());
@@ -324,6 +327,7 @@ impl Drain<'_> {
             programs: self.encode.sink.programs,
             linked,
             left,
+            became,
             waits,
             python: PythonVersion::of(header.python.load(Ordering::Relaxed)),
             stackless: header.stackless.load(Ordering::Relaxed) != 0,

@@ -1,13 +1,14 @@
 //! The program that a process executed last, if it did not load the recorder.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hatf_record::Header;
-use serde_json::{Value, json};
 
+use super::unrecorded_children::UnrecordedProgram;
 use crate::record::program::not_recorded;
 
 /// The time after `exec` during which each call looks at the program, because it may end soon.
@@ -48,13 +49,12 @@ impl LastProgram {
         self.resident = peak_of(process).or(self.resident);
     }
 
-    /// Returns the description for the user metadata. `before` contains the programs that were recorded: if `exec` has
-    /// not completed at the last look, the kernel still names one of them.
-    pub(crate) fn to_json(&self, mut before: impl Iterator<Item = PathBuf>) -> Value {
-        let path = self.path.as_ref().filter(|path| before.all(|before| before != **path));
-        let reason = path.and_then(|path| not_recorded(path.as_os_str())).map(|found| found.reason.phrase());
-        let resident = path.and(self.resident);
-        json!({"program": path.map(|path| path.to_string_lossy()), "reason": reason, "resident": resident})
+    /// Returns the program, if known. `before` contains the programs that were recorded: if `exec` has not completed at
+    /// the last look, the kernel still names one of them.
+    pub(crate) fn program(&self, before: &BTreeSet<PathBuf>) -> Option<UnrecordedProgram> {
+        let path = self.path.clone().filter(|path| !before.contains(path))?;
+        let reason = not_recorded(path.as_os_str()).map(|found| found.reason);
+        Some(UnrecordedProgram { path, reason, processes: 1, resident: self.resident })
     }
 }
 
@@ -91,10 +91,9 @@ mod tests {
         let mut last = LastProgram::default();
         last.examine(std::process::id());
         let own = std::env::current_exe().unwrap();
-        let json = last.to_json(std::iter::empty());
-        assert_eq!(json["program"], own.to_str().unwrap());
-        assert!(json["resident"].as_u64().unwrap() > 0);
-        let nothing = json!({"program": null, "reason": null, "resident": null});
-        assert_eq!(last.to_json(std::iter::once(own)), nothing);
+        let found = last.program(&BTreeSet::new()).unwrap();
+        assert_eq!((&found.path, found.reason, found.processes), (&own, None, 1));
+        assert!(found.resident.unwrap() > 0);
+        assert_eq!(last.program(&BTreeSet::from([own])), None);
     }
 }

@@ -40,6 +40,8 @@ pub struct Recorded {
     pub linked: u32,
     /// Whether the process executed another program that did not load the recorder.
     pub left: bool,
+    /// That program, if known.
+    pub became: Option<UnrecordedProgram>,
     /// The number of times that the program had to wait for space in the spool.
     pub waits: u64,
     /// Whether requested stacks are missing, because the stack table did not fit or because stacks cannot be walked on

@@ -1,5 +1,6 @@
 //! Children of recorded processes that execute a program that cannot load the recorder.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,12 +27,33 @@ pub(crate) type ProcessKey = (u32, u64);
 pub struct UnrecordedProgram {
     /// The program file.
     pub path: PathBuf,
-    /// The reason why the program was not recorded.
-    pub reason: NotRecordedReason,
+    /// The reason why the program was not recorded, if known.
+    pub reason: Option<NotRecordedReason>,
     /// The number of processes that executed the program.
     pub processes: u64,
     /// The highest peak of resident memory of these processes in bytes, if known.
     pub resident: Option<u64>,
+}
+
+impl UnrecordedProgram {
+    /// Merges the entries of each program file, and sorts the programs by resident memory in descending order.
+    #[must_use]
+    pub fn merged(programs: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut merged: BTreeMap<PathBuf, Self> = BTreeMap::new();
+        for program in programs {
+            match merged.entry(program.path.clone()) {
+                Entry::Vacant(entry) => drop(entry.insert(program)),
+                Entry::Occupied(mut entry) => {
+                    let before = entry.get_mut();
+                    before.processes += program.processes;
+                    before.resident = before.resident.max(program.resident);
+                }
+            }
+        }
+        let mut merged: Vec<_> = merged.into_values().collect();
+        merged.sort_by_key(|program| std::cmp::Reverse(program.resident));
+        merged
+    }
 }
 
 /// The children of recorded processes, found by searching at intervals. Children that end between two searches are
@@ -82,22 +104,11 @@ impl Children {
 
     /// Returns the programs that cannot load the recorder, in descending order of resident memory.
     pub(crate) fn programs(&self) -> Vec<UnrecordedProgram> {
-        let mut programs: BTreeMap<&Path, UnrecordedProgram> = BTreeMap::new();
-        for (path, resident) in
-            self.found.iter().filter(|(key, _)| !self.recorded.contains(key)).map(|(_, found)| found)
-        {
-            if let Some(program) = programs.get_mut(&**path) {
-                program.processes += 1;
-                program.resident = program.resident.max(*resident);
-            } else if let Some(found) = not_recorded(path.as_os_str()) {
-                let resident = *resident;
-                let program = UnrecordedProgram { path: path.clone(), reason: found.reason, processes: 1, resident };
-                programs.insert(path, program);
-            }
-        }
-        let mut programs: Vec<_> = programs.into_values().collect();
-        programs.sort_by_key(|program| std::cmp::Reverse(program.resident));
-        programs
+        let unrecorded = self.found.iter().filter(|(key, _)| !self.recorded.contains(key));
+        UnrecordedProgram::merged(unrecorded.filter_map(|(_, (path, resident))| {
+            let reason = Some(not_recorded(path.as_os_str())?.reason);
+            Some(UnrecordedProgram { path: path.clone(), reason, processes: 1, resident: *resident })
+        }))
     }
 }
 
@@ -140,8 +151,12 @@ mod tests {
             children.found.insert((number, 0), (program.clone(), resident));
         }
         children.is_recorded((3, 0));
-        let expected =
-            UnrecordedProgram { path: program, reason: NotRecordedReason::Static, processes: 2, resident: Some(9) };
+        let expected = UnrecordedProgram {
+            path: program,
+            reason: Some(NotRecordedReason::Static),
+            processes: 2,
+            resident: Some(9),
+        };
         assert_eq!(children.programs(), [expected]);
     }
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hatf_host::record::{
-    DumpInto, End, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded, path_from_json,
-    path_to_json,
+    DumpInto, End, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded, UnrecordedProgram,
+    path_from_json, path_to_json,
 };
 use hatf_trace::{Error, Result};
 use metatf::container::WriteOptions;
@@ -70,6 +70,7 @@ struct Written {
     stacks_missed: u64,
     single_frames: u64,
     left: u64,
+    became: Vec<UnrecordedProgram>,
     programs: BTreeSet<PathBuf>,
     pythons: Vec<PythonVersion>,
     /// Names of complete traces.
@@ -147,6 +148,11 @@ impl<'a> Processes<'a> {
     /// Returns the number of processes that executed a program without loading the recorder.
     pub(super) fn left(&self) -> u64 {
         self.written().left
+    }
+
+    /// Returns these programs, as far as known.
+    pub(super) fn became(&self) -> Vec<UnrecordedProgram> {
+        self.written().became.clone()
     }
 
     /// Returns the program files of the processes.
@@ -253,6 +259,7 @@ impl Follower for Processes<'_> {
             written.stacks_missed += outcome.recorded.stacks_missed;
             written.single_frames += outcome.recorded.single_frames;
             written.left += u64::from(outcome.recorded.left);
+            written.became.extend(outcome.recorded.became.clone());
             written.programs.extend(outcome.recorded.programs.iter().cloned());
             written.pythons.extend(outcome.recorded.python);
             written.traces.extend((!failure).then_some(named));

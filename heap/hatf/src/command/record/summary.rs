@@ -78,23 +78,21 @@ pub(super) fn print_summary(
     }
     warn_of_linked(options, outcome, processes, known);
     let left = processes.map_or(0, Processes::left) + u64::from(outcome.recorded.left);
+    let mut became = processes.map(Processes::became).unwrap_or_default();
+    became.extend(outcome.recorded.became.clone());
     if left > 0 {
         let what = if left == 1 { "process executed a program that" } else { "processes executed programs that" };
-        print_message(&format!(
-            "{left} {what} did not load the recorder or could not open the spool. Possible reasons: the program is \
-             static or set-user-ID, runs as a different user (su, setpriv), or has a different environment or root \
-             directory (env -i, unshare, chroot)"
-        ));
+        let are_known = became.len() as u64 == left && became.iter().all(|program| program.reason.is_some());
+        let reasons = if are_known {
+            ""
+        } else {
+            ". Possible reasons: the program is static or set-user-ID, runs as a different user (su, setpriv), or has a \
+             different environment or root directory (env -i, unshare, chroot)"
+        };
+        print_message(&format!("{left} {what} did not load the recorder or could not open the spool{reasons}"));
     }
-    for program in outcome.not_followed.programs.iter().take(PROGRAMS) {
-        let UnrecordedProgram { path, reason, processes, resident } = program;
-        let times = if *processes == 1 { String::new() } else { format!(", executed by {processes} processes,") };
-        let resident = resident.map_or_else(String::new, |bytes| {
-            format!("; at most {} of its memory were resident", metatf_page::units::bytes(bytes))
-        });
-        let (path, reason) = (path.display(), reason.phrase());
-        print_message(&shown(&format!("{path}{times} was not recorded, because it {reason}{resident}")));
-    }
+    became.extend(outcome.not_followed.programs.iter().cloned());
+    print_unrecorded(&UnrecordedProgram::merged(became));
     if allocations == 0 && outcome.recorded.images > 0 {
         warn_of_names(options);
     }
@@ -163,6 +161,18 @@ pub(super) fn print_summary(
             "{} forked processes never reported: they ended before they could be recorded, or the fork failed",
             outcome.not_followed.unheard
         ));
+    }
+}
+
+/// Names programs that were not recorded.
+fn print_unrecorded(programs: &[UnrecordedProgram]) {
+    for UnrecordedProgram { path, reason, processes, resident } in programs.iter().take(PROGRAMS) {
+        let times = if *processes == 1 { String::new() } else { format!(", executed by {processes} processes,") };
+        let reason = reason.map_or_else(String::new, |reason| format!(", because it {}", reason.phrase()));
+        let resident = resident.map_or_else(String::new, |bytes| {
+            format!("; at most {} of its memory were resident", metatf_page::units::bytes(bytes))
+        });
+        print_message(&shown(&format!("{}{times} was not recorded{reason}{resident}", path.display())));
     }
 }
 
