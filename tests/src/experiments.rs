@@ -22,7 +22,7 @@ use hatf_trace::stacks::Location;
 use hatf_view::analysis::{Ending, ReportBuilder};
 use hatf_view::calls::{Folding, GroupBy, Groups, Places, function_pairs};
 use hatf_view::compare::{Comparison, Counting};
-use hatf_view::page::{Collected, HeapPage, Side};
+use hatf_view::page::{Collected, HeapPage, Section, Side};
 use hatf_view::report::{Difference, Leaks as LeaksReport, LeaksOf, SiteTables, Startup};
 use hatf_view::suppress::Suppressions;
 use hatf_view::verdict::Facts;
@@ -176,7 +176,7 @@ fn look(input: &[u8]) {
         known: suppressions,
     };
     printed(&LeaksReport::new(of, SiteTables { rows: 5, depth: 5, by_blocks: bytes % 2 == 0 }), &mut out);
-    let below = &report.page();
+    let below = &[Section::report(report.page())];
     let live = heap.objects.live().collect();
     let names = fragmentation::Names { site: &|_| String::new(), function: &|_| String::new() };
     let held = Moment::new(live, (heap.totals().events, 0), fragmentation::Settings::default(), names);
