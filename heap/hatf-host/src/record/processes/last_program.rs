@@ -1,13 +1,13 @@
 //! The program that a process executed last, if it did not load the recorder.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hatf_record::Header;
 
+use super::process::{peak_of, program_of};
 use super::unrecorded_children::UnrecordedProgram;
 use crate::record::program::not_recorded;
 
@@ -58,33 +58,9 @@ impl LastProgram {
     }
 }
 
-/// Returns the program that a process executes.
-pub(super) fn program_of(process: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{process}/exe")).ok()
-}
-
-/// Returns the peak of a process's resident memory in bytes.
-pub(super) fn peak_of(process: u32) -> Option<u64> {
-    peak_in(&fs::read_to_string(format!("/proc/{process}/status")).ok()?)
-}
-
-/// Returns the peak of resident memory in bytes that `/proc/PID/status` states.
-fn peak_in(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_kernel_states_the_peak() {
-        assert_eq!(peak_in("Name:\tx\nVmHWM:\t  152 kB\n"), Some(152 * 1024));
-        for status in ["", "VmHWM:", "VmHWM:\t1", "VmHWM:\t-1 kB", "VmHWM:\t18446744073709551615 kB"] {
-            assert_eq!(peak_in(status), None, "{status}");
-        }
-    }
 
     #[test]
     fn a_recorded_program_is_not_named() {

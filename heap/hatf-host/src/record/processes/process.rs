@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -127,6 +128,22 @@ pub(super) fn state(process: u32) -> Option<(char, u64)> {
     Some((state, fields.nth(18)?.parse().ok()?))
 }
 
+/// Returns the program that a process executes.
+pub(super) fn program_of(process: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{process}/exe")).ok()
+}
+
+/// Returns the peak of a process's resident memory in bytes.
+pub(super) fn peak_of(process: u32) -> Option<u64> {
+    peak_in(&std::fs::read_to_string(format!("/proc/{process}/status")).ok()?)
+}
+
+/// Returns the peak of resident memory in bytes that `/proc/PID/status` states.
+fn peak_in(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// A wait for a process to end, or for a short time.
 pub(crate) struct ProcessEnd(Option<OwnedFd>);
 
@@ -145,5 +162,18 @@ impl ProcessEnd {
         // SAFETY: the pointer is to one valid struct. A negative descriptor is ignored, so that only the timeout
         // applies.
         unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_states_the_peak() {
+        assert_eq!(peak_in("Name:\tx\nVmHWM:\t  152 kB\n"), Some(152 * 1024));
+        for status in ["", "VmHWM:", "VmHWM:\t1", "VmHWM:\t-1 kB", "VmHWM:\t18446744073709551615 kB"] {
+            assert_eq!(peak_in(status), None, "{status}");
+        }
     }
 }

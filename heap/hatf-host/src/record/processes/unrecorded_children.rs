@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::last_program::{peak_of, program_of};
-use super::process::state;
+use super::process::{peak_of, program_of, state};
 use crate::record::program::{NotRecordedReason, not_recorded};
 
 /// The shortest interval between two searches.
