@@ -165,6 +165,7 @@ impl Setting<'_> {
             Value::Text(text) if matches!(self.name.text, "enum" | "names" | "labels") && is_list(text) => {
                 Some(Property::Values)
             }
+            Value::Expression(_) if matches!(self.name.text, "contents" | "content") => Some(Property::Value),
             _ => near_property(self.name.text),
         }
     }

@@ -28,6 +28,11 @@ pub(super) fn check(resolved: &[Resolved], report: &mut Reporter) {
                 };
                 beyond(record, id, most, &what, place, report);
             }
+            for window in steps.windows(4) {
+                if let [ExprOp::Leaf(id), ExprOp::Bit(first), ExprOp::Push(last @ 1..64), ExprOp::Sub] = window {
+                    bit_range(record, *id, u64::from(*first), *last, place, report);
+                }
+            }
             if let [.., ExprOp::Leaf(id), ExprOp::Bit(bit)] = steps.as_slice() {
                 no_bit(record, *id, *bit, place, report);
             }
@@ -47,22 +52,43 @@ fn no_bit(record: &Resolved, id: LeafId, bit: u8, place: Span, report: &mut Repo
     let larger = format!("`{name}: u{}`", (u32::from(bit) / 8 + 1) * 8);
     let (rule, help) = match report.source.text(place).filter(|_| bit == last + 1) {
         Some(text) => {
-            // The site of a repetition is its count; that of any other field is its name.
-            let is_count = text.starts_with('(');
-            let item = report.source.following(place.end(), 80);
-            let item = item.split([',', ')', '\n', '(']).next().filter(|item| is_count && item.starts_with('*'));
-            let line = match item.filter(|_| text.matches(&format!(".bit {bit}")).count() == 1) {
-                Some(item) => {
-                    format!("{}{}", text.replace(&format!(".bit {bit}"), &format!(".bit {last}")), item.trim())
-                }
-                None => format!("{name}.bit {last}"),
-            };
+            let line = counted(text, &format!(".bit {bit}"), &format!(".bit {last}"), place, report);
+            let line = line.unwrap_or_else(|| format!("{name}.bit {last}"));
             ("; bits are counted from 0", format!("write `{line}`, or, if the field is larger, {larger}"))
         }
         None => ("", format!("write {larger}, or change the expression")),
     };
     let message = format!("`{name}` has bits 0 to {last}, so it never has bit {bit}{rule}");
     report.add(Draft::new(Code::NeverHolds, place, message).help(help));
+}
+
+/// Returns the item of a list whose count is `text`, with another text in its count.
+fn counted(text: &str, from: &str, to: &str, place: Span, report: &Reporter) -> Option<String> {
+    // The site of a repetition is its count; that of any other field is its name.
+    let is_count = text.starts_with('(') && text.matches(from).count() == 1;
+    let item = report.source.following(place.end(), 80);
+    let item = item.split([',', ')', '\n', '(']).next().filter(|item| is_count && item.starts_with('*'))?;
+    Some(format!("{}{}", text.replace(from, to), item.trim()))
+}
+
+/// Warns about a number that is subtracted from a bit, which is probably meant as the last bit of a range.
+fn bit_range(record: &Resolved, id: LeafId, first: u64, last: u64, place: Span, report: &mut Reporter) {
+    let Some(leaf) = record.leaves.get(usize::from(id.0)).map(|leaf| &leaf.leaf) else { return };
+    let range = format!(".bit {first}-{last}");
+    let text = report.source.text(place).unwrap_or_default();
+    // `x.bit 3 - 1` can be deliberate.
+    if last == 1 && !text.contains(&range) {
+        return;
+    }
+    let (low, high) = (first.min(last), first.max(last));
+    let modulus = u128::from(2_u8) << (high - low);
+    let value = match low {
+        0 => format!(".value % {modulus}"),
+        _ => format!(".value / {} % {modulus}", 1_u64 << low),
+    };
+    let line = counted(text, &range, &value, place, report).unwrap_or_else(|| format!("{}{value}", leaf.name));
+    let message = format!("this expression subtracts {last} from bit {first} of `{}`", leaf.name);
+    report.add(Draft::new(Code::NeverHolds, place, message).help(format!("for bits {low} to {high}, write `{line}`")));
 }
 
 /// Warns if a leaf, which the expression at `place` reads, is too narrow for a value.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::lines;
 use super::model::{Field, Model, RecordIndex};
 use crate::ast::{self, Computed, Count, FieldItem, Name};
 use crate::codes::Code;
@@ -229,14 +230,19 @@ impl<'a> Expander<'_, 'a, '_, '_> {
             return;
         }
         if let Some(first) = self.in_place.get(&(place.frame, name.text)) {
+            let record = self.layout.frames.get(place.frame).and_then(|frame| self.model.records.get(frame.record));
+            let line = record.and_then(|record| lines::moved(self.report.source, record.ast, name.span, *first));
             self.report.add(
                 Draft::new(Code::CountLater, *first, format!("the count `{}` is listed again later", name.text))
                     .label("encoded here, before the repetition")
                     .also(name.span, "listed again here")
-                    .help(format!(
-                        "list `{0}` before the repetition, as in `{0}: u16, {LINE}`, or only as the count",
-                        name.text
-                    ))
+                    .help(match line {
+                        Some(line) => format!("write `{line}`: a count precedes its repetition"),
+                        None => format!(
+                            "list `{0}` before the repetition, as in `{0}: u16, {LINE}`, or only as the count",
+                            name.text
+                        ),
+                    })
                     .quote(*first),
             );
         }

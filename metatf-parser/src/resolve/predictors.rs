@@ -4,12 +4,13 @@
 
 use super::bases::PREDEFINED_RECORDS;
 use super::layout::{Layout, RawLeaf};
+use super::lines;
 use super::model::{Model, VFIELD, Visible};
 use crate::ast::{self, FieldPath, Int, Name, PredictorKind as Word};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, LINE, Reporter};
 use crate::schema::{self, HeapRole, LeafId, MODEL_REVISION, ModelKind, Predictor, PredictorKind, RecordId};
-use crate::span::Span;
+use crate::span::{Source, Span};
 
 /// Maximum number of values of `lastValue`.
 const MOST_VALUES: u64 = 16;
@@ -209,7 +210,7 @@ impl Place<'_, '_> {
             Err(Code::PredictorField) => self.other(path),
             own => own.map(|leaf| (self.layout.record, leaf)),
         };
-        let (record, leaf) = found.map_err(|code| report.add(self.not_found(code, path))).ok()?;
+        let (record, leaf) = found.map_err(|code| report.add(self.not_found(code, path, report.source))).ok()?;
         let record = self.layouts.iter().position(|l| l.record == record)? + PREDEFINED_RECORDS;
         Some((RecordId(u32::try_from(record).ok()?), LeafId(u8::try_from(leaf).ok()?)))
     }
@@ -256,14 +257,22 @@ impl Place<'_, '_> {
         index.map(|leaf| (record, leaf)).ok_or(Code::PredictorField)
     }
 
-    fn not_found(&self, code: Code, path: &FieldPath) -> Draft {
+    fn not_found(&self, code: Code, path: &FieldPath, source: &Source) -> Draft {
         let text = path.text();
         match code {
             Code::ForwardReference => {
-                Draft::new(code, path.span, format!("`{text}` does not precede the predicted field")).help(format!(
-                    "a predictor may refer only to earlier fields: list `{text}` first, as in `r: ({text}, {})`",
-                    self.raw().map_or("address", |raw| raw.name)
-                ))
+                let later = self.layout.leaves.iter().skip(self.leaf + 1);
+                let later = later.filter(|leaf| leaf.frame == 0).find(|leaf| leaf.name == text);
+                let record = self.model.records.get(self.layout.record).map(|record| record.ast);
+                let moved = later.zip(self.raw()).zip(record);
+                let line = moved.and_then(|((leaf, raw), ast)| lines::moved(source, ast, leaf.site, raw.site));
+                Draft::new(code, path.span, format!("`{text}` does not precede the predicted field")).help(match line {
+                    Some(line) => format!("write `{line}`: a predictor may refer only to earlier fields"),
+                    None => format!(
+                        "a predictor may refer only to earlier fields: list `{text}` before `{}`",
+                        self.raw().map_or("address", |raw| raw.name)
+                    ),
+                })
             }
             Code::OutOfRepetition => {
                 Draft::new(code, path.span, format!("`{text}` is in a repetition that ends before the predicted field"))

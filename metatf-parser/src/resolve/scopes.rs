@@ -37,18 +37,26 @@ fn scope(model: &mut Model, index: ScopeIndex, sections: &Sections, report: &mut
                 predefined_tag(index, setting, report);
             }
             _ => {
-                report.add(
-                    Draft::new(
-                        Code::PathOutsideBlock,
-                        setting.target(),
-                        "outside a record block, a property path must be a single field name",
-                    )
-                    .help(format!(
-                        "write `{LINE}` for all fields of this name, or move the statement into the block of the record that \
-                         nests the field"
-                    ))
-                    .line(path_before(setting), ""),
-                );
+                let record = setting.path.first().and_then(|first| scope.ast.records.iter().find(|record| record.name.text == first.text));
+                let statement = setting.path.get(1).map(|name| name.span.to(setting.value_span));
+                let statement = statement.and_then(|span| lines::flat(report.source, span));
+                let within = record.zip(statement).map(|(record, statement)| {
+                    let whole = lines::flat(report.source, record.extent);
+                    match whole.as_deref().and_then(|whole| whole.trim_end_matches(';').strip_suffix('}')) {
+                        Some(whole) => format!("`{} {statement}; }}`", whole.trim_end()),
+                        None => format!("`{statement};` in the block of `{}`", record.name.text),
+                    }
+                });
+                let help = match within {
+                    Some(within) => format!("write {within} instead, or `{LINE}` here for all fields of this name"),
+                    None => format!(
+                        "write `{LINE}` for all fields of this name, or move the statement into the block of the record \
+                         that nests the field"
+                    ),
+                };
+                let message = "outside a record block, a property path must be a single field name";
+                let draft = Draft::new(Code::PathOutsideBlock, setting.target(), message).help(help);
+                report.add(draft.line(path_before(setting), ""));
                 continue;
             }
         }

@@ -180,8 +180,10 @@ fn beyond(place: Span, leaf: &Leaf, report: &mut Reporter) {
             ("bit", last.find(|bit| *bit >= u64::from(bits)))
         }
     };
-    if let Names::Flags(list) = &leaf.names {
-        masks(place, list, leaf, report);
+    if let Names::Flags(list) = &leaf.names
+        && masks(place, list, leaf, report)
+    {
+        return;
     }
     if let Some(found) = found {
         let plural = if width == 1 { "" } else { "s" };
@@ -199,14 +201,14 @@ fn bytes_for(value: u64) -> Option<u32> {
     (1..=8).find(|bytes| *bytes == 8 || value >> (bytes * 8) == 0)
 }
 
-/// Warns about names of bits that are probably names of masks: 1, 2, 4 and so on.
-fn masks(place: Span, list: &[(u64, String)], leaf: &Leaf, report: &mut Reporter) {
+/// Warns about names of bits that are probably names of masks: 1, 2, 4 and so on. Returns whether there are such names.
+fn masks(place: Span, list: &[(u64, String)], leaf: &Leaf, report: &mut Reporter) -> bool {
     let is_mask = |(index, (code, _)): (usize, &(u64, String))| {
         let bits = Bits::of(*code);
         bits.first == bits.last && u32::try_from(index).is_ok_and(|index| u64::from(bits.first) == 1 << index)
     };
     if list.len() < 3 || !list.iter().enumerate().all(is_mask) {
-        return;
+        return false;
     }
     let bits: Vec<String> = list.iter().enumerate().map(|(index, (_, name))| format!("{index} {name}")).collect();
     let message = format!("the bits of `{}` are 1, 2 and 4, which look like masks", leaf.name);
@@ -215,4 +217,5 @@ fn masks(place: Span, list: &[(u64, String)], leaf: &Leaf, report: &mut Reporter
         leaf.name,
         bits.join(", ")
     )));
+    true
 }

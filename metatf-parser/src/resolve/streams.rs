@@ -384,21 +384,34 @@ fn number_stream(model: &Model, resolved: &[Resolved], number: Int, site: Site, 
     };
     if !one_number {
         let name = model.records.get(target.layout.record).map(|r| r.ast.name.span);
-        let draft = Draft::new(
-            Code::NoNumberStream,
-            number.span,
-            format!("an element of section {} is not a single number", number.magnitude),
-        )
-        .help({
-            let free = (1..=u8::MAX).find(|free| model.scopes.iter().all(|s| s.number != Some(*free))).unwrap_or(2);
-            let field = site.field();
-            let reference = format!(", and write `{}`", site.with_section(free).as_deref().unwrap_or(LINE));
-            format!(
-                "`{word}` requires a stream section of single numbers: write `section {field}s {free} {{ {field}_value: \
-                 ({field}: u32); }}`{reference}"
-            )
-        })
-        .line(number.span, (1..=u8::MAX).find(|n| model.scopes.iter().all(|s| s.number != Some(*n))).unwrap_or(2).to_string());
+        let field = site.field();
+        let numbers = resolved.iter().filter(|r| matches!(r.leaves.as_slice(), [only] if only.leaf.is_numeric()));
+        let sections = numbers.filter_map(|r| model.scopes.iter().find(|s| s.stream == Some(r.layout.record)));
+        let known = sections.filter_map(|s| Some((s.number?, s.ast.head.as_ref()?.name.text)));
+        let known = known.min_by_key(|(_, name)| !name.starts_with(field));
+        let free = (1..=u8::MAX).find(|free| model.scopes.iter().all(|s| s.number != Some(*free))).unwrap_or(2);
+        let section = known.map_or(free, |(number, _)| number);
+        let line = site.with_section(section);
+        let line = line.as_deref().unwrap_or(LINE);
+        let help = match known {
+            Some((_, name)) => {
+                format!("write `{line}` for section `{name}`: `{word}` requires a stream section of single numbers")
+            }
+            None => {
+                let is_new =
+                    |name: &String| model.scopes.iter().all(|s| s.ast.head.as_ref().is_none_or(|h| h.name.text != name));
+                let names = ["s", "_numbers", "_misses"].map(|end| format!("{field}{end}"));
+                let name = names.into_iter().find(is_new).unwrap_or_else(|| format!("{field}_section"));
+                format!(
+                    "`{word}` requires a stream section of single numbers: write `section {name} {free} {{ {field}_value: \
+                     ({field}: u32); }}`, and write `{line}`"
+                )
+            }
+        };
+        let message = format!("an element of section {} is not a single number", number.magnitude);
+        let draft = Draft::new(Code::NoNumberStream, number.span, message)
+            .help(help)
+            .line(number.span, section.to_string());
         report.add(match name {
             Some(span) => draft.also(span, "the element"),
             None => draft,

@@ -256,6 +256,11 @@ impl<'t: 'l, 'l> Driver<'t, 'l, '_, '_> {
                     let names = head.take_while(|token| token.kind == Kind::Name);
                     self.ast.unparsed.extend(names.filter_map(|token| self.text.get(token.span.range())));
                 }
+                if let Some(draft) = expected::division(self.text, self.lexed, index) {
+                    self.report.add(draft);
+                    self.recover(index);
+                    return None;
+                }
                 if self.corrected(expected::rules(&error), index, within) {
                     return None;
                 }

@@ -210,6 +210,24 @@ fn missing_semicolon(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed,
     })
 }
 
+/// Reports a division in the notation `//`, which begins a comment, before token `index`.
+pub(super) fn division(text: &str, lexed: &Lexed, index: usize) -> Option<Draft> {
+    let before = lexed.tokens.get(index.checked_sub(1)?)?.span.end();
+    let line = text.get(before..)?.lines().next()?;
+    let (divisor, _) = line.trim_start().strip_prefix("//")?.split_once([';', ')'])?;
+    let is_operand = |word: &str| match word.split_once('.') {
+        Some((_, aspect)) => ["value", "width"].iter().any(|known| aspect.ends_with(known)) && !word.contains(' '),
+        None => !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()),
+    };
+    if !is_operand(divisor.trim()) {
+        return None;
+    }
+    let whole = line.find([';', '{']).and_then(|end| line.get(..=end)).unwrap_or(line);
+    let help = format!("write `{}{}`", statement_before(text, before)?, whole.replacen("//", "/", 1));
+    let place = before + line.len() - line.trim_start().len();
+    Some(Draft::new(Code::Syntax, Span::new(place, place + 2), "`//` begins a comment, and `/` divides").help(help))
+}
+
 /// Returns the statement that ends at an offset, if it is short and on one line.
 fn statement_before(text: &str, end: usize) -> Option<&str> {
     let text = text.get(..end)?.trim_end();

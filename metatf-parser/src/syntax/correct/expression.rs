@@ -164,7 +164,26 @@ impl<'t> Parser<'_, 't> {
             None => return Some(left),
         };
         let right = self.side(left.text.strip_suffix(".value").unwrap_or_default())?;
-        Some(compare(&left, operator, &right.at(1)))
+        let opposite = |operator: &str| match operator {
+            "<" => Some(">"),
+            "<=" => Some(">="),
+            ">" => Some("<"),
+            ">=" => Some("<="),
+            _ => None,
+        };
+        let (Some(turned), Some(next), false) = (
+            opposite(operator),
+            ["<=", ">=", "<", ">"].into_iter().find(|next| self.peek(0) == *next),
+            self.peek(0) == self.peek(1),
+        ) else {
+            return Some(compare(&left, operator, &right.at(1)));
+        };
+        self.at += 1;
+        self.mistake("an expression has one comparison: a product of conditions is 1 if all of them hold");
+        let last = self.sum()?;
+        let text =
+            format!("{} * {}", compare(&right, turned, &left.at(1)).at(2), compare(&right, next, &last.at(1)).at(2));
+        Some(Part { text, level: 2, is_condition: true })
     }
 
     /// Parses the right side of a comparison with a field, which may be the name of a value.
@@ -200,7 +219,7 @@ impl<'t> Parser<'_, 't> {
 
     /// Parses products, shifts and masks. A mask of one bit becomes `.bit N`.
     fn product(&mut self) -> Option<Part> {
-        let mut left = self.atom()?;
+        let mut left = if self.take(&["-"]) { self.padding()? } else { self.atom()? };
         loop {
             if self.peek(1) != "&" && self.take(&["&"]) {
                 self.mistake("an expression has no operator `&`: a bit of a field is written as `FIELD.bit N`");
@@ -239,6 +258,23 @@ impl<'t> Parser<'_, 't> {
             let text = format!("{} {operator} {}", left.at(2), right.at(3));
             left = Part { text, level: 2, is_condition: false };
         }
+    }
+
+    /// Parses `x % n` or `x & mask` after a `-`: the number of bytes up to a multiple of `n`.
+    fn padding(&mut self) -> Option<Part> {
+        let size = self.atom()?;
+        let multiple = if self.take(&["%"]) {
+            self.atom()?.at(3)
+        } else if self.take(&["&"]) {
+            let multiple = number(self.peek(0))?.checked_add(1).filter(|multiple| multiple.is_power_of_two())?;
+            self.at += 1;
+            multiple.to_string()
+        } else {
+            return None;
+        };
+        self.mistake("an operand has no sign: write the difference to a multiple");
+        let text = format!("({multiple} - {} % {multiple}) % {multiple}", size.at(3));
+        Some(Part { text, level: 2, is_condition: false })
     }
 
     fn atom(&mut self) -> Option<Part> {

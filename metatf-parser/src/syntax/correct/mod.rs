@@ -19,7 +19,7 @@ use crate::diagnostic::Draft;
 use crate::foreign;
 use crate::lexer::Kind;
 use crate::span::Span;
-use pattern::{captures, expand, is_valid};
+use pattern::{PREDICTORS, captures, expand, is_valid};
 use table::{OPTIONAL_WORDS, Place, ROWS};
 use tokens::Word;
 
@@ -75,6 +75,8 @@ pub(super) struct Corrector<'c, 't> {
     message: Cell<&'static str>,
     /// An earlier number field of the list.
     count: RefCell<Option<&'t str>>,
+    /// An earlier number field of the list that is named like a count.
+    repeat: RefCell<Option<&'t str>>,
     /// An earlier field of the list with flags.
     flags: RefCell<Option<&'t str>>,
 }
@@ -110,6 +112,7 @@ pub(super) fn correct<'t>(
         attempts: Cell::new(0),
         message: Cell::new(""),
         count: RefCell::new(None),
+        repeat: RefCell::new(None),
         flags: RefCell::new(None),
     };
     let end = end_of(tokens, first)?;
@@ -247,7 +250,9 @@ impl<'t> Corrector<'_, 't> {
         let count = *self.count.borrow();
         match (name, place) {
             ("count", _) => count.unwrap_or("flags").to_owned(),
-            ("repeat", _) => count.unwrap_or("(rest)").to_owned(),
+            ("items", _) => self.repeat.borrow().unwrap_or("(rest)").to_owned(),
+            ("repeat", _) => self.repeat.borrow().unwrap_or_else(|| self.new_count()).to_owned(),
+            ("lead", _) if self.repeat.borrow().is_none() => format!("{}: u16, ", self.new_count()),
             ("new", Place::Section) => self.tokens.free_section(),
             ("new", _) => self.tokens.free_tag(),
             ("record", _) => self.record.unwrap_or("RECORD").to_owned(),
@@ -258,6 +263,12 @@ impl<'t> Corrector<'_, 't> {
             },
             _ => String::new(),
         }
+    }
+
+    /// Returns the name of a new field that counts a repetition.
+    fn new_count(&self) -> &'static str {
+        let is_free = |name: &&str| !self.tokens.is_field(name);
+        ["n", "count", "item_count"].into_iter().find(is_free).unwrap_or("number_of_items")
     }
 
     /// Returns the first row of a place that matches all words and results in valid text.
@@ -275,7 +286,7 @@ impl<'t> Corrector<'_, 't> {
             }
             let message = if row.message.is_empty() { self.message.get() } else { row.message };
             self.message.set(message);
-            let guesses = ["$count", "$repeat", "$new", "$field", "$record", "$stream"]
+            let guesses = ["$count", "$repeat", "$items", "$new", "$field", "$record", "$stream"]
                 .iter()
                 .any(|name| row.write.contains(name))
                 || row.write.starts_with('?');
@@ -395,7 +406,11 @@ impl<'t> Corrector<'_, 't> {
             }
             let Some((first, item)) = here else { continue };
             let earlier = words.get(*start..first).unwrap_or_default();
-            *self.count.borrow_mut() = number_field(earlier);
+            *self.count.borrow_mut() = number_field(earlier, |_| true);
+            let is_used = |name: &str| {
+                list.windows(2).any(|pair| matches!(pair, [word, star] if word.text == name && star.text == "*"))
+            };
+            *self.repeat.borrow_mut() = number_field(earlier, |name| is_count(name) && !is_used(name));
             let has_flags = |word: &&Word<'t>| word.is_name() && self.tokens.has_flags(word.text);
             *self.flags.borrow_mut() = earlier.iter().rfind(has_flags).map(|word| word.text);
             if let Some(found) = self.row(Place::Field, item, 0) {
@@ -583,9 +598,17 @@ fn inner<'w, 't>(words: &'w [Word<'t>], start: usize) -> &'w [Word<'t>] {
 /// Returns the items between the commas and semicolons that are not in brackets.
 fn split<'w, 't>(words: &'w [Word<'t>]) -> impl Iterator<Item = &'w [Word<'t>]> {
     let mut depth = 0;
+    // A comma in a list of predictors without parentheses does not separate items.
+    let joins = move |comma: &Word| {
+        let after = words.partition_point(|word| word.span.start() <= comma.span.start());
+        let is_predictor = words.get(after).is_some_and(|word| PREDICTORS.contains(&word.text))
+            && words.get(after + 1).is_some_and(|word| word.is_number() || matches!(word.text, "by" | ","));
+        let before = words.get(..after.saturating_sub(1)).unwrap_or_default();
+        is_predictor && before.iter().rev().take_while(|word| word.text != ":").any(|word| word.text == "predicted")
+    };
     words.split(move |word| {
         depth += word.nests();
-        depth == 0 && matches!(word.text, "," | ";")
+        depth == 0 && (word.text == ";" || word.text == "," && !joins(word))
     })
 }
 
@@ -598,10 +621,19 @@ fn split_marks<'w, 't>(words: &'w [Word<'t>]) -> impl Iterator<Item = &'w Word<'
     })
 }
 
-/// Returns the last field in a list with an integer type.
-fn number_field<'t>(words: &[Word<'t>]) -> Option<&'t str> {
+/// Checks whether the name of a field says that it counts items.
+fn is_count(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "n"
+        || ["n_", "num", "len"].iter().any(|start| name.starts_with(start))
+        || ["_n", "cnt", "len", "length", "number"].iter().any(|end| name.ends_with(end))
+        || name.contains("count")
+}
+
+/// Returns the last field in a list with an integer type and such a name.
+fn number_field<'t>(words: &[Word<'t>], is_meant: impl Fn(&str) -> bool) -> Option<&'t str> {
     words.windows(3).rev().find_map(|field| match field {
-        [name, colon, kind] if colon.text == ":" && name.is_name() => {
+        [name, colon, kind] if colon.text == ":" && name.is_name() && is_meant(name.text) => {
             let bits = kind.text.strip_prefix(['u', 'i'])?;
             bits.parse::<u8>().is_ok().then_some(name.text)
         }

@@ -19,6 +19,7 @@
 //! | `EXPR`, `COND`, `NOT`, `COUNT` | an expression; a condition; the same; a count | the same, rewritten; its negation; the count |
 //! | `PATH`, `VALUE` | names with dots; a value of a property | the same |
 //! | `NAMES`, `NUMBERED` | a list of numbers and names; a string with such a list | the list as a string |
+//! | `MODELS` | predictors with commas | the same |
 //! | `CHARACTER`, `KINDONLY` | a string of one character; an interpretation without a type | its number; the same |
 //! | `ANY` | any tokens in which brackets match | the same |
 
@@ -32,6 +33,9 @@ use crate::lexer::Kind;
 use crate::schema::{Format, InterpretationWord, parse_names};
 use crate::syntax::{Grammar, Rule};
 use crate::vocabulary::Property;
+
+/// The words that begin a predictor in a list.
+pub(super) const PREDICTORS: [&str; 4] = ["lastValue", "stride", "fcm", "dfcm"];
 
 /// Matches all words with a pattern, and returns the captures.
 pub(super) fn captures(corrector: &Corrector, pattern: &str, words: &[Word], depth: usize) -> Option<Vec<String>> {
@@ -105,6 +109,7 @@ fn is_single(class: &str) -> bool {
             | "VALUE"
             | "NAMES"
             | "ANY"
+            | "MODELS"
             | "KINDONLY"
     )
 }
@@ -202,6 +207,7 @@ fn capture(corrector: &Corrector, class: &str, words: &[Word], depth: usize, fie
                 Some(byte.to_string())
             }
         },
+        "MODELS" => (PREDICTORS.contains(&word) && words.iter().any(|word| word.text == ",")).then(source),
         "ANY" => Some(source().trim_end_matches([';', ',', ' ']).to_owned()).filter(|text| !text.is_empty()),
         _ => None,
     }

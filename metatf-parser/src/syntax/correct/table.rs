@@ -2,8 +2,9 @@
 //!
 //! A pattern is a list of words. A word in capitals is a [class](super::pattern) and captures the tokens that it
 //! matches, as far as necessary rewritten in this language. Any other word matches itself; `a|b` matches either. In the
-//! other columns, `$1` is the first capture. `$count` is an earlier number field of the same list, `$repeat` a count by
-//! it, and `$new` the next unused number of a section or a record. An item after `?` is optional: its condition is a bit
+//! other columns, `$1` is the first capture. `$count` is an earlier number field of the same list. `$repeat` is an earlier
+//! field that is named like a count, or else a new field, which `$lead` lists. `$items` is the former, or else `(rest)`.
+//! `$new` is the next unused number of a section or a record. An item after `?` is optional: its condition is a bit
 //! of an earlier field with flags, or else a count of 0 or 1.
 
 /// The place where a pattern applies.
@@ -104,6 +105,20 @@ rows! {
         "sectionOffset SECTION . NAME" => "sectionOffset $1";
         "sectionOffset SECTION" => "sectionOffset $1";
         "TYPE sectionStride SECTION INT" => "$1 sectionStride $2 $3";
+    }
+    Kind, "an interpretation refers to a section by its number" {
+        "TYPE references|REFERENCES|reference|refers|ref|in|into|to|from SECTION" => "$1 sectionOffset $2";
+        "TYPE references|REFERENCES|ref|in|into|to|from SECTION ( NAME )" => "$1 sectionOffset $2";
+        "TYPE references|REFERENCES|ref|in|into|to|from SECTION . NAME" => "$1 sectionOffset $2";
+        "TYPE - > SECTION" => "$1 sectionOffset $2";
+    }
+    Kind, "several predictors are in parentheses" {
+        "predicted INT MODELS INT" => "predicted $1 ($2) $3";
+        "predicted MODELS INT" => "predicted 1 ($1) $2";
+    }
+    Kind, "only `heap allocated` has a size" {
+        "predicted INT heap freed size|length|len|bytes INT" => "predicted $1 heap freed $2";
+        "predicted INT heap used size|length|len|bytes INT" => "predicted $1 heap used $2";
     }
     Kind, "`sectionStride` has two arguments: a section's number and a stride" {
         "TYPE sectionStride SECTION" => "$1 sectionStride $2 1";
@@ -340,8 +355,8 @@ rows! {
         "REST * FIELD" => "(rest)*$2";
         "( REST ) * FIELD" => "(rest)*$2";
         "* FIELD" => "(rest)*$1";
-        "NAME * : KIND" => "$repeat*$1: $2";
-        "NAME : KIND *" => "$repeat*$1: $2";
+        "NAME * : KIND" => "$items*$1: $2";
+        "NAME : KIND *" => "$items*$1: $2";
         "NAME *" => "(rest)*$1";
         "NAME +" => "(rest)*$1";
         "FIELD . . ." => "(rest)*$1";
@@ -406,26 +421,26 @@ rows! {
         "NAME : KIND { COUNT }" => "$3*$1: $2";
         "NAME : [ KIND ; COUNT ]" => "$3*$1: $2";
         "NAME : [ COUNT ] KIND" => "$2*$1: $3";
-        "NAME [ ] : KIND" => "$repeat*$1: $2";
-        "NAME : KIND [ ]" => "$repeat*$1: $2";
-        "NAME : [ ] KIND" => "$repeat*$1: $2";
-        "NAME : [ KIND ]" => "$repeat*$1: $2";
-        "KIND NAME [ ]" => "$repeat*$2: $1";
-        "NAME : Vec|vec|List|list|Array|array|vector|repeated|seq|slice|std::vector < KIND >" => "$repeat*$1: $2";
+        "NAME [ ] : KIND" => "$lead$repeat*$1: $2";
+        "NAME : KIND [ ]" => "$lead$repeat*$1: $2";
+        "NAME : [ ] KIND" => "$lead$repeat*$1: $2";
+        "NAME : [ KIND ]" => "$lead$repeat*$1: $2";
+        "KIND NAME [ ]" => "$lead$repeat*$2: $1";
+        "NAME : Vec|vec|List|list|Array|array|vector|repeated|seq|slice|std::vector < KIND >" => "$lead$repeat*$1: $2";
         "NAME : Vec|vec|List|list|Array|array|vector < KIND , COUNT >" => "$3*$1: $2";
-        "NAME : List|list|Array|array [ KIND ]" => "$repeat*$1: $2";
-        "NAME : List|list|Array|array|repeated|seq of|: KIND" => "$repeat*$1: $2";
-        "NAME : repeated|list|array|seq KIND" => "$repeat*$1: $2";
-        "repeated KIND NAME = INT" => "$repeat*$2: $1";
-        "repeated|repeat|list|array|many KIND NAME" => "$repeat*$2: $1";
-        "repeated|repeat|list|array|many NAME : KIND" => "$repeat*$1: $2";
+        "NAME : List|list|Array|array [ KIND ]" => "$lead$repeat*$1: $2";
+        "NAME : List|list|Array|array|repeated|seq of|: KIND" => "$lead$repeat*$1: $2";
+        "NAME : repeated|list|array|seq KIND" => "$lead$repeat*$1: $2";
+        "repeated KIND NAME = INT" => "$lead$repeat*$2: $1";
+        "repeated|repeat|list|array|many KIND NAME" => "$lead$repeat*$2: $1";
+        "repeated|repeat|list|array|many NAME : KIND" => "$lead$repeat*$1: $2";
         "repeat|repeated COUNT NAME" => "$1*$2";
         "NAME repeat|repeated|times COUNT" => "$2*$1";
         "NAME [ COUNT ]" => "$2*$1";
-        "NAME [ ]" => "$repeat*$1";
+        "NAME [ ]" => "$lead$repeat*$1";
         "NAME { COUNT }" => "$2*$1";
         "NAME : NAME [ COUNT ]" => "$1: $3*$2";
-        "NAME : NAME [ ]" => "$1: $repeat*$2";
+        "NAME : NAME [ ]" => "$lead$1: $repeat*$2";
     }
     Field, "" {
         "NAME : REPEAT" => "$1: $2";
