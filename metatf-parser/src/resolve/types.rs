@@ -326,6 +326,45 @@ fn definition_text(source: &Source, typed: &Typed) -> Option<String> {
     Some(format!("type {}", lines::flat(source, Span::new(start, start + end + 1))?))
 }
 
+/// Returns the help for a field of bits, such as `b4`: a byte with names for its bits. The fields of bits next to it must
+/// fill the byte; the first contains the most significant bits.
+fn bit_fields(types: &[Typed], typed: &Typed, source: &Source) -> Option<String> {
+    let bits = |typed: &Typed| -> Option<u64> {
+        let digits = typed.word?.text.strip_prefix('b')?;
+        digits.parse().ok().filter(|bits| (1..8).contains(bits) && !typed.has_length)
+    };
+    let (mut group, mut total, mut end): (Vec<&Typed>, u64, usize) = (Vec::new(), 0, 0);
+    for other in types {
+        let follows = source.text(Span::new(end.min(other.name.span.start()), other.name.span.start()));
+        if total >= 8 || bits(other).is_none() || follows.is_none_or(|between| between.trim() != ",") {
+            if group.iter().any(|field| field.name.span == typed.name.span) {
+                break;
+            }
+            (group, total) = (Vec::new(), 0);
+        }
+        let Some(bits) = bits(other) else { continue };
+        total += bits;
+        group.push(other);
+        end = other.word.map_or(end, |word| word.span.end());
+    }
+    if total != 8 || !group.iter().any(|field| field.name.span == typed.name.span) {
+        return None;
+    }
+    let name = group.iter().map(|field| field.name.text).collect::<Vec<_>>().join("_");
+    let mut names: Vec<String> = Vec::new();
+    for field in &group {
+        let bits = bits(field)?;
+        total -= bits;
+        let range = if bits == 1 { total.to_string() } else { format!("{total}-{}", total + bits - 1) };
+        names.insert(0, format!("{range} {}", field.name.text));
+    }
+    Some(format!(
+        "write `{name}: u8` for these {} fields; in the block, write `{name}.flags = \"{}\";`",
+        group.len(),
+        names.join(", ")
+    ))
+}
+
 fn unknown(model: &Model, scope: ScopeIndex, typed: &Typed, word: &Name, defines: bool, source: &Source) -> Draft {
     let own = [scope, 0].into_iter().filter_map(|s| model.scopes.get(s)).flat_map(|s| s.types.keys().copied());
     let records = [scope, 0].into_iter().filter_map(|s| model.scopes.get(s)).flat_map(|s| s.names.keys().copied());
@@ -363,6 +402,10 @@ fn unknown(model: &Model, scope: ScopeIndex, typed: &Typed, word: &Name, defines
         let text = format!("{array} {digits}");
         return draft.help(format!("write `{prefix}{name}: {text}`")).replace(word.span, text);
     }
+    let record = model.records.iter().find(|r| r.ast.types.iter().any(|other| other.name.span == typed.name.span));
+    if let Some(line) = record.and_then(|record| bit_fields(&record.ast.types, typed, source)) {
+        return draft.help(line);
+    }
     if let Some(same) = foreign::type_name(word.text) {
         let format = foreign::type_format(word.text).map_or_else(String::new, |format| match defines {
             true => format!("; in its block, write `format = \"{format}\";`"),
@@ -383,8 +426,6 @@ fn unknown(model: &Model, scope: ScopeIndex, typed: &Typed, word: &Name, defines
         None => {
             let example = if word.text == name { "my_type" } else { word.text };
             // Names of values are probably those of a small number.
-            let record =
-                model.records.iter().find(|r| r.ast.types.iter().any(|other| other.name.span == typed.name.span));
             let block = record.map_or(&[][..], |record| &record.ast.block);
             if block.iter().any(|s| s.is(name, Property::Values) || s.is(name, Property::Flags)) {
                 return draft

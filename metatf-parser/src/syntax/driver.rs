@@ -256,9 +256,16 @@ impl<'t: 'l, 'l> Driver<'t, 'l, '_, '_> {
                     let names = head.take_while(|token| token.kind == Kind::Name);
                     self.ast.unparsed.extend(names.filter_map(|token| self.text.get(token.span.range())));
                 }
-                if let Some(draft) = expected::division(self.text, self.lexed, index) {
+                if let Some((draft, brace)) = expected::division(self.text, self.lexed, index) {
                     self.report.add(draft);
-                    self.recover(index);
+                    match brace {
+                        // The comment contains the brace.
+                        Some(brace) => {
+                            (self.at, self.piece_end) = (index, 0);
+                            self.skip_braces(false, brace);
+                        }
+                        None => self.recover(index),
+                    }
                     return None;
                 }
                 if self.corrected(expected::rules(&error), index, within) {

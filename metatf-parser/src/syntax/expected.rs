@@ -8,7 +8,7 @@ use crate::diagnostic::{Draft, LINE};
 use crate::lexer::{Kind, Lexed, Token};
 use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
-use crate::vocabulary::Property;
+use crate::vocabulary::{Property, TYPES};
 
 /// Checks whether the word is an interpretation, which cannot be a name (spec 2).
 pub(super) fn is_reserved(word: &str) -> bool {
@@ -210,8 +210,9 @@ fn missing_semicolon(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed,
     })
 }
 
-/// Reports a division in the notation `//`, which begins a comment, before token `index`.
-pub(super) fn division(text: &str, lexed: &Lexed, index: usize) -> Option<Draft> {
+/// Reports a division in the notation `//`, which begins a comment, before token `index`. Also returns the location of a
+/// `{` that ends the comment.
+pub(super) fn division(text: &str, lexed: &Lexed, index: usize) -> Option<(Draft, Option<Span>)> {
     let before = lexed.tokens.get(index.checked_sub(1)?)?.span.end();
     let line = text.get(before..)?.lines().next()?;
     let (divisor, _) = line.trim_start().strip_prefix("//")?.split_once([';', ')'])?;
@@ -225,7 +226,10 @@ pub(super) fn division(text: &str, lexed: &Lexed, index: usize) -> Option<Draft>
     let whole = line.find([';', '{']).and_then(|end| line.get(..=end)).unwrap_or(line);
     let help = format!("write `{}{}`", statement_before(text, before)?, whole.replacen("//", "/", 1));
     let place = before + line.len() - line.trim_start().len();
-    Some(Draft::new(Code::Syntax, Span::new(place, place + 2), "`//` begins a comment, and `/` divides").help(help))
+    let draft =
+        Draft::new(Code::Syntax, Span::new(place, place + 2), "`//` begins a comment, and `/` divides").help(help);
+    let end = before + line.trim_end().len();
+    Some((draft, line.trim_end().ends_with('{').then(|| Span::new(end - 1, end))))
 }
 
 /// Returns the statement that ends at an offset, if it is short and on one line.
@@ -425,6 +429,15 @@ fn form(rules: &[Rule], found: &str, text: &str, lexed: &Lexed, index: usize) ->
         }
         (.., [.., last]) if has(Rule::int) && matches!(found, ")" | ";" | ",") => {
             format!("write a number after `{last}`, as in `{LINE}`")
+        }
+        (Some(name), None, [_, _, .., "bytes"]) if has(Rule::delta_word) && is_name(name) => {
+            format!("write a length after `bytes`, as in `{name}: bytes 16` or `{name}: bytes n.value`")
+        }
+        (Some(name), None, [_, _, .., last]) if has(Rule::delta_word) && is_name(name) && TYPES.contains(last) => {
+            format!(
+                "the type of `{name}` is complete: write `,` or `)` after `{name}: {last}`, or an interpretation such as \
+                 `delta 0`"
+            )
         }
         (Some(name), None, [_, _, _, ..]) if has(Rule::delta_word) && is_name(name) => format!(
             "write a type after `{name}:`, as in `{name}: u32`, `{name}: f64`, `{name}: text` or `{name}: bytes 16`"
