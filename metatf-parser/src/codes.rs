@@ -328,7 +328,7 @@ codes! {
         "`flags` contains bit numbers starting at 0, not masks, so the bits 1, 2, 4 and so on were probably meant as masks. Items of `values` and `flags` are separated by commas, so another separator between two numbers is probably a mistake.",
         r#"a.width = 1; a.interpretation = none; a.flags = "1 read, 2 write, 4 append";"#;
     NeverHolds = "W0114", "3.3",
-        "An expression should not compare a field with a value, or read a bit, that does not fit in the width of the field.",
+        "An expression should not compare a field with a value, or read a bit, that does not fit in the width of the field. Nor should it subtract a number from a bit as if the number were the last bit of a range.",
         "r: (flags: u8, (flags.bit 8)*cpu: u16) { tag.value = 4; }";
 }
 

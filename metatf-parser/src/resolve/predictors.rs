@@ -261,17 +261,20 @@ impl Place<'_, '_> {
         let text = path.text();
         match code {
             Code::ForwardReference => {
+                let name = path.names.last().map(|name| name.text);
                 let later = self.layout.leaves.iter().skip(self.leaf + 1);
-                let later = later.filter(|leaf| leaf.frame == 0).find(|leaf| leaf.name == text);
+                let later = later.filter(|leaf| leaf.frame == 0).find(|leaf| Some(leaf.name) == name);
                 let record = self.model.records.get(self.layout.record).map(|record| record.ast);
                 let moved = later.zip(self.raw()).zip(record);
                 let line = moved.and_then(|((leaf, raw), ast)| lines::moved(source, ast, leaf.site, raw.site));
                 Draft::new(code, path.span, format!("`{text}` does not precede the predicted field")).help(match line {
                     Some(line) => format!("write `{line}`: a predictor may refer only to earlier fields"),
-                    None => format!(
-                        "a predictor may refer only to earlier fields: list `{text}` before `{}`",
-                        self.raw().map_or("address", |raw| raw.name)
-                    ),
+                    None => match self.raw().map(|raw| raw.name).filter(|own| Some(*own) != name) {
+                        Some(own) => {
+                            format!("list `{text}` before `{own}`: a predictor may refer only to earlier fields")
+                        }
+                        None => format!("write an earlier field than `{text}`: a field cannot predict itself"),
+                    },
                 })
             }
             Code::OutOfRepetition => {

@@ -37,7 +37,10 @@ fn scope(model: &mut Model, index: ScopeIndex, sections: &Sections, report: &mut
                 predefined_tag(index, setting, report);
             }
             _ => {
-                let record = setting.path.first().and_then(|first| scope.ast.records.iter().find(|record| record.name.text == first.text));
+                let record = setting
+                    .path
+                    .first()
+                    .and_then(|first| scope.ast.records.iter().find(|record| record.name.text == first.text));
                 let statement = setting.path.get(1).map(|name| name.span.to(setting.value_span));
                 let statement = statement.and_then(|span| lines::flat(report.source, span));
                 let within = record.zip(statement).map(|(record, statement)| {

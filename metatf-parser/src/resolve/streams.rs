@@ -398,8 +398,9 @@ fn number_stream(model: &Model, resolved: &[Resolved], number: Int, site: Site, 
                 format!("write `{line}` for section `{name}`: `{word}` requires a stream section of single numbers")
             }
             None => {
-                let is_new =
-                    |name: &String| model.scopes.iter().all(|s| s.ast.head.as_ref().is_none_or(|h| h.name.text != name));
+                let is_new = |name: &String| {
+                    model.scopes.iter().all(|s| s.ast.head.as_ref().is_none_or(|h| h.name.text != name))
+                };
                 let names = ["s", "_numbers", "_misses"].map(|end| format!("{field}{end}"));
                 let name = names.into_iter().find(is_new).unwrap_or_else(|| format!("{field}_section"));
                 format!(
@@ -409,9 +410,8 @@ fn number_stream(model: &Model, resolved: &[Resolved], number: Int, site: Site, 
             }
         };
         let message = format!("an element of section {} is not a single number", number.magnitude);
-        let draft = Draft::new(Code::NoNumberStream, number.span, message)
-            .help(help)
-            .line(number.span, section.to_string());
+        let draft =
+            Draft::new(Code::NoNumberStream, number.span, message).help(help).line(number.span, section.to_string());
         report.add(match name {
             Some(span) => draft.also(span, "the element"),
             None => draft,
