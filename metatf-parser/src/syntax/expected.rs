@@ -210,17 +210,20 @@ fn missing_semicolon(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed,
     })
 }
 
-/// Reports a division in the notation `//`, which begins a comment, before token `index`. Also returns the location of a
-/// `{` that ends the comment.
+/// Reports a division in the notation `//`, which begins a comment, before token `index`. Also returns the location of
+/// a `{` that ends the comment.
 pub(super) fn division(text: &str, lexed: &Lexed, index: usize) -> Option<(Draft, Option<Span>)> {
-    let before = lexed.tokens.get(index.checked_sub(1)?)?.span.end();
-    let line = text.get(before..)?.lines().next()?;
+    let dividend = lexed.tokens.get(index.checked_sub(1)?)?.span;
+    let before = dividend.end();
+    let line = text.get(before..)?.lines().next()?.trim_end();
     let (divisor, _) = line.trim_start().strip_prefix("//")?.split_once([';', ')'])?;
     let is_operand = |word: &str| match word.split_once('.') {
         Some((_, aspect)) => ["value", "width"].iter().any(|known| aspect.ends_with(known)) && !word.contains(' '),
         None => !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()),
     };
-    if !is_operand(divisor.trim()) {
+    // Not a comment that begins with a number.
+    let ends = line.ends_with([';', '{', '}', ')', ',']);
+    if !ends || !is_operand(divisor.trim()) || !matches!(text.get(dividend.range())?, "value" | "width" | ")") {
         return None;
     }
     let whole = line.find([';', '{']).and_then(|end| line.get(..=end)).unwrap_or(line);
@@ -228,8 +231,8 @@ pub(super) fn division(text: &str, lexed: &Lexed, index: usize) -> Option<(Draft
     let place = before + line.len() - line.trim_start().len();
     let draft =
         Draft::new(Code::Syntax, Span::new(place, place + 2), "`//` begins a comment, and `/` divides").help(help);
-    let end = before + line.trim_end().len();
-    Some((draft, line.trim_end().ends_with('{').then(|| Span::new(end - 1, end))))
+    let end = before + line.len();
+    Some((draft, line.ends_with('{').then(|| Span::new(end - 1, end))))
 }
 
 /// Returns the statement that ends at an offset, if it is short and on one line.
@@ -435,8 +438,8 @@ fn form(rules: &[Rule], found: &str, text: &str, lexed: &Lexed, index: usize) ->
         }
         (Some(name), None, [_, _, .., last]) if has(Rule::delta_word) && is_name(name) && TYPES.contains(last) => {
             format!(
-                "the type of `{name}` is complete: write `,` or `)` after `{name}: {last}`, or an interpretation such as \
-                 `delta 0`"
+                "the type of `{name}` is complete: write `,` or `)` after `{name}: {last}`, or an interpretation, \
+                 such as `delta 0`"
             )
         }
         (Some(name), None, [_, _, _, ..]) if has(Rule::delta_word) && is_name(name) => format!(
