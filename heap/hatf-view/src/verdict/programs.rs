@@ -84,7 +84,7 @@ fn own(allocator: &OwnAllocator) -> String {
     let OwnAllocator { path, function } = allocator;
     let name = file_name(path);
     format!(
-        "Most blocks of {name} are missing, because it has a statically linked allocator ({function}), whose calls were not recorded."
+        "Blocks of {name} are missing, because it has a statically linked allocator ({function}), whose calls were not recorded."
     )
 }
 
@@ -142,7 +142,7 @@ mod tests {
             [
                 "The process then executed tsc, which was not recorded because it is statically linked; at most 152 MiB of its \
               memory were resident.",
-                "Most blocks of rustc are missing, because it has a statically linked allocator (malloc), whose calls were not \
+                "Blocks of rustc are missing, because it has a statically linked allocator (malloc), whose calls were not \
               recorded."
             ]
         );
