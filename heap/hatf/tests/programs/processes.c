@@ -78,7 +78,7 @@ static void programs(char *self) {
         /* The child allocates before and after it executes the program, like a shell. */
         work(3003, 60);
         arguments[2] = "3004";
-        execve(self, arguments, none);
+        execvp(self, arguments);
         _exit(127);
     }
     wait_for(child);

@@ -151,8 +151,6 @@ real_functions! {
     prctl: fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
     execve: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
     execvpe: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
-    execv: fn(*const c_char, *const *const c_char) -> c_int;
-    execvp: fn(*const c_char, *const *const c_char) -> c_int;
     system: fn(*const c_char) -> c_int;
     popen: fn(*const c_char, *const c_char) -> *mut libc::FILE;
     posix_spawn: fn(

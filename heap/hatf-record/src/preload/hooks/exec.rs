@@ -1,5 +1,6 @@
-//! `exec` and `posix_spawn` with a custom environment. The started program should be recorded as well, so the required
-//! variables are added to its environment.
+//! `exec` and `posix_spawn`. The started program should be recorded as well, so the required variables are added to the
+//! environment that the caller gives it. This is the caller's own environment if the function does not take one; a
+//! program such as `env -i` may have emptied it.
 //!
 //! Nothing is allocated, because the caller may be a child created by `vfork`, which shares its parent's memory. The
 //! extended list of variables is on the stack or, if it is long, in pages that the thread keeps.
@@ -164,6 +165,30 @@ exec! {
     fexecve(c_int);
 }
 
+unsafe extern "C" {
+    static environ: List;
+}
+
+/// `execv`, extended to continue the recording.
+///
+/// # Safety
+/// The requirements are those of the real function with this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execv(file: *const c_char, arguments: List) -> c_int {
+    // SAFETY: the caller's arguments, and the list that the C library would use.
+    unsafe { execve(file, arguments, environ) }
+}
+
+/// `execvp`, extended to continue the recording.
+///
+/// # Safety
+/// The requirements are those of the real function with this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn execvp(file: *const c_char, arguments: List) -> c_int {
+    // SAFETY: the caller's arguments, and the list that the C library would use.
+    unsafe { execvpe(file, arguments, environ) }
+}
+
 /// Prepares for a call that does not return here even if it fails. If the process then exits by itself, it has not
 /// become another program.
 #[cfg(target_arch = "x86_64")]
@@ -180,13 +205,8 @@ super::jump_to_real::jump_to_real! {
     execlp known after |_, _| before_exec();
 }
 
-/// Calls a function that starts another process.
-fn from_here<T>(call: impl FnOnce() -> T) -> T {
-    call()
-}
-
 macro_rules! by_the_c_library {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $failed:expr, $by:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $failed:expr;)*) => {
         $(
             $(#[$doc])*
             ///
@@ -202,21 +222,17 @@ macro_rules! by_the_c_library {
                 };
                 gone_recorder::forget_own();
                 // SAFETY: the caller's arguments.
-                $by(|| unsafe { function($($argument),*) })
+                unsafe { function($($argument),*) }
             }
         )*
     };
 }
 
 by_the_c_library! {
-    /// `execv`, extended so that a program is never started with a recorder that is gone.
-    execv(file: *const c_char, arguments: List) -> c_int, -1, becoming;
-    /// `execvp`, extended in the same way.
-    execvp(file: *const c_char, arguments: List) -> c_int, -1, becoming;
-    /// `system`, extended in the same way.
-    system(command: *const c_char) -> c_int, -1, from_here;
+    /// `system`, extended so that a program is never started with a recorder that is gone.
+    system(command: *const c_char) -> c_int, -1;
     /// `popen`, extended in the same way.
-    popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE, null_mut(), from_here;
+    popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE, null_mut();
 }
 
 macro_rules! spawn {

@@ -87,7 +87,7 @@ pub(super) fn print_summary(
             ""
         } else {
             ". Possible reasons: the program is static or set-user-ID, runs as a different user (su, setpriv), or has a \
-             different environment or root directory (env -i, unshare, chroot)"
+             different root directory (chroot)"
         };
         print_message(&format!("{left} {what} did not load the recorder or could not open the spool{reasons}"));
     }
