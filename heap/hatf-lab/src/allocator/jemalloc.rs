@@ -7,8 +7,7 @@
 //! stay held and are returned to the system later. The file is long because caches, slabs and extents call each other;
 //! independent parts are in `runs.rs` and `classes.rs`.
 //!
-//! Not modelled: alignment, the decay curve (here, an extent is returned in one step after `decay` calls), jemalloc's
-//! own metadata, and thread exit.
+//! Not modelled: alignment, metadata other than the records of extents, and thread exit. Time is that of the trace.
 
 use std::collections::BTreeSet;
 
@@ -27,8 +26,8 @@ pub struct JemallocSettings {
     pub tcache: u64,
     /// The largest cached block (`lg_tcache_max` is its logarithm).
     pub tcache_max: u64,
-    /// The number of calls after which a freed extent is returned to the system; 0 means immediately. This is
-    /// `dirty_decay_ms`, 10 seconds by default, converted to calls of 25 ns each.
+    /// The time in nanoseconds over which freed extents are returned to the system bit by bit; 0 means immediately. This
+    /// is `dirty_decay_ms`, 10 seconds by default.
     pub decay: u64,
     /// Size classes per doubling. In jemalloc this is the constant 4.
     pub steps: u64,
@@ -40,7 +39,7 @@ pub struct JemallocSettings {
 
 impl Default for JemallocSettings {
     fn default() -> Self {
-        let (tcache_max, decay, oversize) = (32 << 10, 400_000_000, 8 << 20);
+        let (tcache_max, decay, oversize) = (32 << 10, 10_000_000_000, 8 << 20);
         Self { arenas: 8, tcache: 1, tcache_max, decay, steps: 4, slab: PAGE, oversize }
     }
 }
@@ -49,6 +48,8 @@ impl Default for JemallocSettings {
 const ARENA: u64 = 1 << 39;
 /// The maximum number of regions in a slab.
 const REGIONS: u64 = 512;
+/// Bytes of an extent's record (`edata_t`).
+const RECORD: u64 = 128;
 /// The smallest large size class.
 const LARGE: u64 = 16 << 10;
 /// Bytes allocated or freed between two collection steps of a cache.
@@ -126,7 +127,8 @@ struct Cache {
 /// let mut address = |size| jemalloc.allocate(size, &mut acts).map(|place| place.address);
 /// let (one, two) = (address(113), address(128));
 /// assert_eq!(two.zip(one).map(|(two, one)| two - one), Some(128));
-/// assert_eq!(jemalloc.held(), 4_096);
+/// // A page and the records of two extents.
+/// assert_eq!(jemalloc.held(), 4_096 + 2 * 128);
 /// ```
 #[derive(Debug)]
 pub struct Jemalloc {
@@ -145,6 +147,8 @@ pub struct Jemalloc {
     clock: u64,
     heap: u64,
     held: u64,
+    /// The extent records of all arenas.
+    records: u64,
     touched: u64,
 }
 
@@ -177,6 +181,7 @@ impl Jemalloc {
             clock: 0,
             heap: 0,
             held: 0,
+            records: 0,
             touched: 0,
         }
     }
@@ -188,10 +193,11 @@ impl Jemalloc {
     /// Runs `work` on the runs of an arena and updates the totals of held memory.
     fn recount<T>(&mut self, arena: usize, work: impl FnOnce(&mut Runs) -> Option<T>) -> Option<T> {
         let of = &mut self.arenas.get_mut(arena)?.runs;
-        let (heap, held) = (of.heap(), of.pages.bytes());
+        let (heap, held, records) = (of.heap(), of.pages.bytes(), of.records());
         let result = work(of);
         self.heap = self.heap + of.heap() - heap;
         self.held = self.held + of.pages.bytes() - held;
+        self.records += of.records() - records;
         result
     }
 
@@ -437,7 +443,8 @@ impl Allocator for Jemalloc {
             regions: true,
             header: 0,
             merged: LARGE / PAGE,
-            delay: self.settings.decay,
+            delay: if self.settings.decay == 0 { 0 } else { u64::MAX },
+            decay: self.settings.decay,
         };
         while self.arenas.len() <= self.arena() {
             let bins = (0..self.slabs_of.len()).map(|_| Bin::default()).collect();
@@ -447,6 +454,11 @@ impl Allocator for Jemalloc {
             let bins = (0..self.most.len()).map(|_| Cached { divide: 1, ..Cached::default() }).collect();
             self.caches.push(Cache { bins, ..Cache::default() });
         }
+    }
+
+    fn at(&mut self, time: u64, acts: &mut Acts) {
+        let arena = self.arena();
+        self.recount(arena, |runs| Some(runs.at(time, acts)));
     }
 
     fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
@@ -502,7 +514,7 @@ impl Allocator for Jemalloc {
     }
 
     fn held(&self) -> u64 {
-        self.held + self.mapped.bytes()
+        self.held + self.mapped.bytes() + self.records * RECORD
     }
 
     fn end(&self) -> u64 {

@@ -335,6 +335,7 @@ impl Allocator for Mimalloc {
             header: slice,
             merged: 0,
             delay: self.settings.purge,
+            decay: 0,
         };
         while self.heaps.len() <= self.thread {
             let queues = vec![VecDeque::new(); self.classes.len()];

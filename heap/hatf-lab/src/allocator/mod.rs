@@ -33,6 +33,7 @@ mod buddy;
 mod bump;
 mod cache;
 mod classes;
+mod decay;
 mod glibc;
 mod jemalloc;
 mod lists;
@@ -83,6 +84,9 @@ pub struct Place {
 pub trait Allocator: Send {
     /// Returns the allocator's name and all of its settings in the syntax that [`by_name`] accepts.
     fn name(&self) -> String;
+
+    /// Tells the time of the following call, in nanoseconds. By default, time has no effect.
+    fn at(&mut self, _time: u64, _acts: &mut Acts) {}
 
     /// Places an object of `size` bytes. Returns `None` if the address space is full.
     fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place>;

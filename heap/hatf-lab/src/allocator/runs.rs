@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::blocks::NONE;
+use super::decay::Decay;
 use super::pages::Pages;
 use super::{Act, Acts, PAGE};
 
@@ -32,6 +33,8 @@ pub(super) struct RunSettings {
     pub(super) merged: u64,
     /// The number of calls after which a dirty run is returned to the system.
     pub(super) delay: u64,
+    /// The time in nanoseconds over which dirty runs are returned to the system bit by bit, or 0 if `delay` applies.
+    pub(super) decay: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +74,16 @@ pub(super) struct Runs {
     free: BTreeSet<(u64, u64, u64, u32)>,
     queue: VecDeque<(u64, u32, u64)>,
     stamp: u64,
+    /// The pages in dirty runs.
+    dirty: u64,
+    decay: Decay,
     pub(super) pages: Pages,
 }
 
-/// Returns the number of the size class, rounding down. There are four classes per doubling.
+/// Returns the number of the size class, rounding down. There are four classes per doubling, and each is a page larger
+/// than a size class of blocks, because a large block takes a page more (`sz_psz_quantize_floor`).
 fn class(pages: u64) -> u64 {
+    let pages = pages.saturating_sub(1);
     if pages < 4 {
         return pages;
     }
@@ -95,6 +103,8 @@ impl Runs {
             free: BTreeSet::new(),
             queue: VecDeque::new(),
             stamp: 0,
+            dirty: 0,
+            decay: Decay::default(),
             pages: Pages::default(),
         }
     }
@@ -102,6 +112,11 @@ impl Runs {
     /// Returns the bytes obtained from the system.
     pub(super) fn heap(&self) -> u64 {
         self.end * PAGE
+    }
+
+    /// Returns the number of records of runs. Records are reused, but never freed.
+    pub(super) fn records(&self) -> u64 {
+        self.runs.len() as u64
     }
 
     fn get(&self, id: u32) -> Run {
@@ -256,6 +271,9 @@ impl Runs {
         self.free.remove(&self.key(id));
         let Run { start, pages, below, state, head, .. } = self.get(id);
         acts.note(Act::Unlinked);
+        if state == State::Dirty {
+            self.dirty -= need;
+        }
         if pages == need {
             self.edit(id, |run| run.state = State::Used);
             return Some(id);
@@ -276,6 +294,7 @@ impl Runs {
     /// Frees a run at call number `clock`. Returns the run that contains it after merging.
     pub(super) fn put(&mut self, id: u32, clock: u64, acts: &mut Acts) -> u32 {
         let listed = self.free.len();
+        self.dirty += self.get(id).pages;
         self.edit(id, |run| run.state = State::Dirty);
         let id = self.settle(id);
         acts.note(Act::Inserted);
@@ -299,6 +318,9 @@ impl Runs {
                 return None;
             }
             acts.note(Act::Merged);
+            if next.state == State::Dirty {
+                self.dirty -= pages - now;
+            }
             self.free.remove(&self.key(above));
             if next.pages == pages - now {
                 self.absorb(id, above);
@@ -335,12 +357,27 @@ impl Runs {
         }
     }
 
+    /// Returns dirty runs to the system, the oldest first, as the decay requires at this time.
+    pub(super) fn at(&mut self, time: u64, acts: &mut Acts) {
+        let (decay, dirty) = (self.settings.decay, self.dirty);
+        if decay == 0 {
+            return;
+        }
+        let Some(most) = self.decay.advance(time, decay, dirty) else { return };
+        while self.dirty > most
+            && let Some(id) = self.oldest()
+        {
+            self.give_back(id, acts);
+        }
+    }
+
     /// Returns a dirty run to the system and returns its number of pages.
     pub(super) fn give_back(&mut self, id: u32, acts: &mut Acts) -> u64 {
         let Run { start, pages, state, .. } = self.get(id);
         if state != State::Dirty {
             return 0;
         }
+        self.dirty -= pages;
         self.free.remove(&self.key(id));
         self.pages.release(start * PAGE, pages * PAGE);
         acts.note(Act::Returned);
@@ -362,7 +399,7 @@ impl Runs {
 
     /// Checks that the runs cover the address space, that free runs are listed, and that all mergeable runs are merged.
     pub(super) fn check(&self) -> Result<(), String> {
-        let (mut at, mut end, mut free, mut count) = (self.top, self.end, 0, 0);
+        let (mut at, mut end, mut free, mut count, mut dirty) = (self.top, self.end, 0, 0, 0);
         while at != NONE {
             let run = self.get(at);
             let above = self.get(run.above);
@@ -377,6 +414,7 @@ impl Runs {
                     return Err(format!("adjacent free runs at page {end}"));
                 }
                 free += 1;
+                dirty += if run.state == State::Dirty { run.pages } else { 0 };
             }
             (at, end, count) = (run.below, run.start, count + 1);
         }
@@ -385,6 +423,9 @@ impl Runs {
                 "{count} runs reach down to page {end}; {free} are free, but the free list has {}",
                 self.free.len()
             ));
+        }
+        if dirty != self.dirty {
+            return Err(format!("{dirty} pages are dirty, but {} were counted", self.dirty));
         }
         self.pages.check()
     }

@@ -179,7 +179,7 @@ impl Tcmalloc {
         let (sizes, of) = classes(&settings);
         let delay = if settings.aggressive == 1 { 0 } else { u64::MAX };
         let unit = (1 << 20) / PAGE;
-        let runs = RunSettings { fit: Fit::Best, unit, regions: false, header: 0, merged: 0, delay };
+        let runs = RunSettings { fit: Fit::Best, unit, regions: false, header: 0, merged: 0, delay, decay: 0 };
         Self {
             settings,
             classes: Classes::new(sizes),

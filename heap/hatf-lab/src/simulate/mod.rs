@@ -46,6 +46,9 @@ use touches::Touches;
 /// The placeholder for a rejected object. It is above all valid addresses.
 const REFUSED: Place = Place { address: u64::MAX, block: 0 };
 
+/// Nanoseconds after which the allocator is told the time again.
+const TOLD: u64 = 1 << 20;
+
 /// A running allocator.
 ///
 /// # Examples
@@ -77,6 +80,8 @@ pub struct Simulation {
     moving: Option<(Place, u64)>,
     /// The thread of the last event. `threads` contains the allocator's numbers of threads.
     thread: u64,
+    /// The time in nanoseconds that the allocator was last told.
+    told: u64,
     threads: AddressMap<usize>,
     measure: Measure,
     touches: Option<Touches>,
@@ -103,6 +108,7 @@ impl Simulation {
             refused: 0,
             moving: None,
             thread: 0,
+            told: 0,
             threads: AddressMap::default(),
             measure,
             touches: None,
@@ -143,6 +149,10 @@ impl Simulation {
         let Object { slot, size, .. } = event.object;
         if thread != self.thread || self.threads.is_empty() {
             self.switch_to(thread);
+        }
+        if event.time.saturating_sub(self.told) >= TOLD {
+            self.told = event.time;
+            self.allocator.at(event.time, &mut self.acts);
         }
         // The bytes that a realloc copied, or that the free of a deferred realloc touched.
         let mut copied = None;

@@ -54,12 +54,24 @@ impl Candidate {
     }
 }
 
+/// Returns the bytes of a library's own data in a program that allocates one block, in excess of the C library's.
+/// `dev/scripts/measure simulators` prints them; docs/whatif.md lists the versions.
+pub(super) fn own_data(family: &str) -> u64 {
+    match family {
+        "jemalloc" => 296 << 10,
+        "mimalloc" => 52 << 10,
+        "tcmalloc" => 3868 << 10,
+        _ => 0,
+    }
+}
+
 /// Removes the library from environment settings, for a program that already uses it.
 pub(super) fn without_library(environment: &'static str) -> &'static str {
     environment.split(" LD_PRELOAD=").next().unwrap_or_default()
 }
 
-pub(super) fn family(allocator: &'static str) -> &'static str {
+/// Returns an allocator's name without settings.
+pub(super) fn family(allocator: &str) -> &str {
     allocator.split(':').next().unwrap_or_default()
 }
 

@@ -34,11 +34,13 @@ pub use page::{bars, describe};
 
 use serde::Serialize;
 
+use candidates::{family, own_data};
+
 use crate::allocator::by_name;
 use crate::simulate::{Outcome, Simulation};
 use crate::{Result, Totals};
 
-/// The predicted memory of a candidate, in bytes of held pages.
+/// The predicted memory of a candidate, in bytes of held pages and of the library's own data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Prediction {
@@ -155,7 +157,11 @@ impl WhatIf {
     #[must_use]
     pub fn new(trace: Totals, now: Now, memory: [Option<u64>; 2], outcomes: &[Outcome]) -> Self {
         let [private, mapped] = memory;
-        let now_peak = outcomes.iter().find(|outcome| outcome.name == now.allocator).map(|outcome| outcome.most_held);
+        let peak_of = |outcome: &Outcome| {
+            let own = if outcome.most_held == 0 { 0 } else { own_data(family(&outcome.name)) };
+            outcome.most_held + own
+        };
+        let now_peak = outcomes.iter().find(|outcome| outcome.name == now.allocator).map(peak_of);
         let mut predictions: Vec<Prediction> = CANDIDATES
             .iter()
             .zip(outcomes)
@@ -163,10 +169,10 @@ impl WhatIf {
                 allocator: of.allocator,
                 environment: of.environment,
                 replay: of.replay,
-                peak: outcome.most_held,
-                mean: outcome.mean_held,
+                peak: peak_of(outcome),
+                mean: outcome.mean_held + peak_of(outcome) - outcome.most_held,
                 ops: outcome.ops,
-                saves: now_peak.filter(|peak| *peak > 0).map(|peak| 1.0 - float(outcome.most_held) / float(peak)),
+                saves: now_peak.filter(|peak| *peak > 0).map(|peak| 1.0 - float(peak_of(outcome)) / float(peak)),
                 error: known_error(of.family()),
             })
             .collect();

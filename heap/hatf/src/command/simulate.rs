@@ -29,13 +29,14 @@ Examples:
   hatf simulate perl.mtf --allocator jemalloc,mimalloc --touches
   hatf simulate perl.mtf --svg heap.svg --format json > heap.json
 
-Settings (in bytes, except for counts of entries, threads, calls and steps; switches are 0 or 1):
+Settings (in bytes, except for counts of entries, threads, calls and steps, and decay in nanoseconds;
+switches are 0 or 1):
   bsd       header=8 least=16 refill=2048
   first     word=8 least=32 grow=8192
   best      word=8 least=32 grow=8192
   cache     entries=5 round=32, and the settings of first
   glibc     tcache=7 tcache_max=1032 fast=128 arenas=64 mmap=131072 trim=131072 pad=131072 rise=1
-  jemalloc  arenas=8 tcache=1 tcache_max=32768 decay=400000000 steps=4 slab=4096 oversize=8388608
+  jemalloc  arenas=8 tcache=1 tcache_max=32768 decay=10000000000 steps=4 slab=4096 oversize=8388608
   mimalloc  purge=1000000 page=65536 steps=4 extend=4096
   tcmalloc  caches=33554432 batch=32 release=1 aggressive=0 page=8192
   tlsf      steps=32 header=8 grow=65536
