@@ -58,6 +58,8 @@ impl Conditions {
     pub const STOPPED: Self = Self(32768);
     /// A large block exists or existed, so the untouched pages of ending blocks may have to be recorded.
     pub const LARGE: Self = Self(65536);
+    /// `hatf` sleeps; the next hook wakes it. Not set if only some of the calls are recorded.
+    pub const BELL: Self = Self(131_072);
     /// Only some of the calls are recorded.
     pub const PART: Self = Self(Self::SAMPLE.0 | Self::ONLY_THREADS.0 | Self::ONLY_MODULES.0 | Self::SIZES.0);
 

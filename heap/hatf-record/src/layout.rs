@@ -7,7 +7,7 @@ use crate::event::SLOT_BYTES;
 /// The first word of a spool.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HATFSPOL");
 /// The version of this layout.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Bytes per chunk. A chunk contains events of one thread.
 pub const CHUNK_BYTES: usize = CHUNK_BYTES_WORD as usize;
@@ -175,7 +175,11 @@ shared! {
         /// The thread of `hatf record` that makes chunks ready, with [`KEEPER_GONE`] set by the kernel if that thread
         /// is gone; 0 if there is no such thread yet or any more.
         pub keeper: AtomicU32,
-        _end: [AtomicU64; 14],
+        /// The bells for each kind of [`crate::Work`].
+        pub(crate) bells: [AtomicU32; 3],
+        /// Nonzero if the process must not make the system call that rings a bell.
+        pub(crate) silent: AtomicU32,
+        _end: [AtomicU32; 24],
     }
 }
 

@@ -45,6 +45,7 @@
 
 #[cfg(any(test, feature = "preload"))]
 mod arena;
+mod bell;
 mod clock;
 mod conditions;
 mod event;
@@ -62,6 +63,7 @@ mod stack_table;
 mod stream;
 mod sync;
 
+pub use bell::Work;
 pub use clock::{Clock, nanoseconds};
 pub use conditions::Conditions;
 pub use event::{

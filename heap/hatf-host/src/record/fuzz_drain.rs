@@ -27,7 +27,7 @@ pub fn drain_any(folder: &Path, keep: Option<Keep>, sink: &mut dyn EventSink) ->
     let samples = MemorySamples::default();
     let timeline = Timeline::new(Moment { stamp: 0, nanoseconds: 0 });
     let mut encode = Encode::new(spool, file.folder(), timeline, &samples, sink);
-    let returned = Returned::default();
+    let returned = Returned::new(spool.header());
     let mut keeper = Keeper::new(&file, spool, &returned, 1);
     let mut last_part = keep.map(|keep| LastPart::new(keep, spool));
     let mut moments = VecDeque::new();

@@ -16,6 +16,7 @@ mod full;
 mod guest;
 mod hazards;
 mod hostile_spool;
+mod idle;
 mod kills;
 mod lab;
 mod leaks;

@@ -19,6 +19,12 @@ const EVERY: Duration = Duration::from_millis(10);
 /// Maximum interval between samples.
 const LONGEST: Duration = Duration::from_secs(1);
 
+/// Maximum interval between samples of a process that uses no CPU time, and the factor by which such intervals grow.
+const IDLE: (Duration, u32) = (Duration::from_secs(20), 4);
+
+/// A process is idle if it uses less than this part of the time.
+const IDLE_PART: u32 = 1000;
+
 /// Without `--pages`, the next sample is taken after a hundredth of the time elapsed so far.
 const PART: u32 = 100;
 
@@ -148,6 +154,10 @@ pub(crate) struct MemorySampler<'a> {
     file: Option<File>,
     /// The times of the first and the last sample.
     asked: Option<(Instant, Instant)>,
+    /// The process's CPU time at the last sample.
+    used: Duration,
+    /// The factor by which the interval has grown because the process is idle.
+    growth: u32,
     untouched: UntouchedSampler,
 }
 
@@ -160,22 +170,38 @@ impl<'a> MemorySampler<'a> {
             clock,
             file: None,
             asked: None,
+            used: Duration::ZERO,
+            growth: 1,
             untouched: UntouchedSampler::default(),
         }
     }
 
-    /// Takes a sample if one is due. `process` is 0 while it is unknown.
-    pub(crate) fn tend(&mut self, process: u32) {
+    /// Takes a sample if one is due. `process` is 0 while it is unknown. If the process has just been active, pass
+    /// `active`. Returns the time until the next sample is due, if there will be one.
+    ///
+    /// A process can touch memory without calling a hook, but not without using CPU time. Samples of a process that uses
+    /// none are taken less and less often.
+    pub(crate) fn tend(&mut self, process: u32, active: bool) -> Option<Duration> {
         if process == 0 || self.often == Often::Never {
-            return;
+            return None;
+        }
+        if active {
+            self.growth = 1;
         }
         let now = Instant::now();
         let (first, last) = self.asked.unwrap_or((now, now));
-        let wait = self.often.wait(last.duration_since(first));
-        if self.asked.is_some() && wait.is_none_or(|wait| now.duration_since(last) < wait) {
-            return;
+        let wait = self.often.wait(last.duration_since(first))?;
+        let wait = wait.max(wait.saturating_mul(self.growth).min(IDLE.0));
+        let so_far = now.duration_since(last);
+        if self.asked.is_some() && so_far < wait {
+            return Some(wait - so_far);
         }
         self.asked = Some((first, now));
+        if let Some(used) = cpu_time(process) {
+            let is_idle = used.saturating_sub(self.used) < so_far / IDLE_PART;
+            self.growth = if is_idle { self.growth.saturating_mul(IDLE.1) } else { 1 };
+            self.used = used;
+        }
         if self.file.is_none() {
             self.file = File::open(format!("/proc/{process}/statm")).ok();
         }
@@ -186,12 +212,24 @@ impl<'a> MemorySampler<'a> {
             self.samples.add(self.clock.now(), Outside::Memory(resident));
             page_size().into_iter().for_each(|page| self.untouched.sample(process, page, &self.samples.large));
         }
+        let wait = self.often.wait(now.duration_since(first))?;
+        Some(wait.max(wait.saturating_mul(self.growth).min(IDLE.0)))
     }
 }
 
 /// Takes a sample of a process now. Returns `None` if the process does not exist.
 pub fn resident_of(process: u32) -> Option<Resident> {
     parse(&std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?)
+}
+
+/// Returns the CPU time that a process has used.
+fn cpu_time(process: u32) -> Option<Duration> {
+    // The kernel's number for the clock of a process: the inverted process ID, and 2 for the time on a CPU.
+    let clock = !process.cast_signed() << 3 | 2;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a number, and a struct that the call fills.
+    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    (result == 0).then(|| Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0)))
 }
 
 /// Returns the bytes of a page.
@@ -223,13 +261,15 @@ mod tests {
             clock: Clock::Monotonic,
             file: None,
             asked: None,
+            used: Duration::ZERO,
+            growth: 1,
             untouched: UntouchedSampler::default(),
         };
         let before = Clock::Monotonic.now();
-        sampler.tend(0);
-        sampler.tend(std::process::id());
+        assert_eq!(sampler.tend(0, false), None);
+        assert!(sampler.tend(std::process::id(), false).is_some_and(|due| due <= EVERY));
         // The next sample is not due yet.
-        sampler.tend(std::process::id());
+        assert!(sampler.tend(std::process::id(), false).is_some_and(|due| due <= EVERY));
         samples.forget(before);
         let copy = samples.copy();
         let mut waiting = PendingSamples::new(&samples);
@@ -243,6 +283,33 @@ mod tests {
         assert_eq!(copy.lock().len(), 1);
         copy.forget(u64::MAX);
         assert!(copy.lock().is_empty() && samples.lock().is_empty());
+    }
+
+    #[test]
+    fn a_sleeping_process_is_sampled_less_often() {
+        let Ok(mut child) = std::process::Command::new("sleep").arg("60").spawn() else { return };
+        let samples = MemorySamples::default();
+        let header = Header::default();
+        header.extras.store(Conditions::PAGES.0, Ordering::Relaxed);
+        let mut sampler = MemorySampler::new(&header, &samples, Clock::Monotonic);
+        let begun = Instant::now();
+        let mut due = Duration::ZERO;
+        while due < 16 * EVERY {
+            std::thread::sleep(due);
+            due = sampler.tend(child.id(), false).unwrap();
+            assert!(begun.elapsed() < Duration::from_secs(60));
+        }
+        assert!(sampler.tend(child.id(), true).unwrap() <= EVERY);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // This process uses CPU time.
+        let mut sampler = MemorySampler::new(&header, &samples, Clock::Monotonic);
+        for _ in 0..5 {
+            let due = sampler.tend(std::process::id(), false).unwrap();
+            assert!(due <= EVERY, "{due:?}");
+            let begun = Instant::now();
+            while begun.elapsed() <= due {}
+        }
     }
 
     /// Times in a trace never decrease.

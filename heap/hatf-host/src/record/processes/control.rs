@@ -9,11 +9,18 @@ use std::time::Duration;
 
 use hatf_record::{Clock, Header};
 
+use super::alarm::{Alarm, notify};
 use crate::record::order::{MemorySamples, Outside};
 use crate::record::spool::{CONTROL, WATCHED};
 
-/// The interval at which the file is checked.
+/// The time from a change of a file until the file is read, so that several changes are one. Also the interval at which
+/// the files are checked if the kernel does not report changes.
 const LOOK: Duration = Duration::from_millis(20);
+/// The interval at which the user's file is checked. The kernel does not report a change by another machine, or of a
+/// file to which a symbolic link points.
+const USERS_FILE: Duration = Duration::from_secs(1);
+/// The interval at which it is checked whether somebody still watches.
+const STILL_WATCHED: Duration = Duration::from_millis(500);
 /// The number of bytes to read from the beginning of the file.
 const BEGINNING: usize = 256;
 /// Maximum number of external marks.
@@ -28,10 +35,12 @@ static DUMPS: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn on_toggle(_: libc::c_int) {
     TOGGLES.fetch_add(1, Ordering::Relaxed);
+    notify();
 }
 
 extern "C" fn on_dump(_: libc::c_int) {
     DUMPS.fetch_add(1, Ordering::Relaxed);
+    notify();
 }
 
 /// The requests to all processes of a recording.
@@ -53,6 +62,8 @@ pub(crate) struct Control {
     /// recording is to be off.
     wanted: AtomicU32,
     stop: AtomicBool,
+    /// Wakes the threads that serve requests, and this one.
+    pub(crate) alarm: Alarm,
 }
 
 impl Control {
@@ -71,6 +82,7 @@ impl Control {
             marks: Mutex::default(),
             wanted: AtomicU32::new(0),
             stop: AtomicBool::new(false),
+            alarm: Alarm::new(),
         }
     }
 
@@ -139,21 +151,55 @@ impl Control {
 
     /// Ends [`Control::run`].
     pub(crate) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::SeqCst);
+        notify();
+        self.alarm.ring_all();
     }
 
-    /// Checks the files and signals until stopped. A signal requests the opposite of the first process's state.
+    /// Waits for changes of the files, for signals and for the ends of processes until stopped. A signal requests the
+    /// opposite of the first process's state.
     pub(crate) fn run(&self, first: &Header) {
         let (mut files, mut toggles) = (self.files.clone(), self.toggles);
+        let mut served = Default::default();
+        let waits = self.alarm.is_complete() && self.watch_files();
         while !self.stop.load(Ordering::Relaxed) {
+            self.alarm.discard();
             let came = TOGGLES.load(Ordering::Relaxed);
             if came.wrapping_sub(std::mem::replace(&mut toggles, came)) % 2 == 1 {
                 self.ask(first.off.load(Ordering::Relaxed) == 0);
             }
             files.iter_mut().filter_map(WatchedFile::changed).for_each(|text| self.obey(&text));
-            self.watched.store(is_touched(&self.touched), Ordering::Relaxed);
-            std::thread::sleep(LOOK);
+            let is_watched = is_touched(&self.touched);
+            let was_watched = self.watched.swap(is_watched, Ordering::Relaxed);
+            let requests = (self.wanted.load(Ordering::Relaxed), self.dumps(), self.marks_by_now());
+            if std::mem::replace(&mut served, requests) != requests || is_watched && !was_watched {
+                self.alarm.ring_all();
+            }
+            let timeout = match () {
+                () if !waits => Some(LOOK),
+                () if is_watched => Some(STILL_WATCHED),
+                () => Some(USERS_FILE).filter(|_| self.files.len() > 1),
+            };
+            let reports = self.alarm.wait(timeout);
+            if reports.notified {
+                self.alarm.ring_all();
+            }
+            if reports.files && !self.stop.load(Ordering::Relaxed) {
+                std::thread::sleep(LOOK);
+            }
         }
+    }
+
+    /// Makes the kernel report changes of the files. Returns false if it cannot.
+    fn watch_files(&self) -> bool {
+        let [users @ .., _] = self.files.as_slice() else { return false };
+        // If the directory of the user's file does not exist yet, the file is checked at intervals anyway.
+        for file in users {
+            let folder = file.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+            self.alarm.watch(folder.unwrap_or(Path::new(".")), true);
+        }
+        // The files in the directory of the spool are moved there.
+        self.touched.parent().is_some_and(|folder| self.alarm.watch(folder, false))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use hatf_record::{Clock, Spool};
+use hatf_record::{Clock, Header, Spool, Work};
 use serde_json::json;
 
 use super::control::Control;
@@ -16,7 +16,7 @@ use super::process::{End, Process, ProcessEnd};
 use super::python_version::PythonVersion;
 use crate::record::order::{Encode, Keep, LastPart, MemorySamples, Moment, Timeline, clock_name};
 use crate::record::program::{LinkedIn, NotRecordedReason, linked_in};
-use crate::record::spool::{OomKills, Returned, SpoolFile};
+use crate::record::spool::{Naps, OomKills, Returned, SpoolFile};
 use hatf_trace::Result;
 use hatf_trace::event::{EventSink, UserMetadata};
 
@@ -29,6 +29,13 @@ const ROUND: usize = 20_000;
 const LAG: u64 = 1_000_000;
 /// The lengths of pauses when there is nothing to do: the initial length, and the length after a while without events.
 const PAUSES_MS: [libc::c_int; 2] = [1, 10];
+/// The number of rounds without events after which the drain prepares to sleep.
+const QUIET: usize = 10;
+/// The number of further rounds before it sleeps. A hook that was running when the drain announced its sleep, and
+/// therefore rings no bell, ends within this time.
+const LAST_ROUNDS: usize = 5;
+/// The longest sleep if only the drain itself can notice that the process has ended or has become another program.
+const SHORT_NAP: Duration = Duration::from_millis(100);
 /// The time to wait for a slot that is missing although later slots are written. The slot's thread may be stopped, or
 /// may have left the call by a jump out of a signal handler.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -45,7 +52,7 @@ const THREADS: Duration = Duration::from_millis(100);
 pub(crate) struct Drain<'a> {
     pub(crate) spool: Spool<'a>,
     pub(crate) encode: Encode<'a>,
-    pub(crate) returned: &'a Returned,
+    pub(crate) returned: &'a Returned<'a>,
     pub(crate) control: &'a Control,
     /// The settings for keeping only the last part, if requested.
     pub(crate) keeping: Option<Keeping<'a>>,
@@ -77,6 +84,50 @@ struct Flushed {
     events: u64,
 }
 
+/// The sleep of the drain while its process records no events.
+struct Sleep<'a> {
+    header: &'a Header,
+    /// The word of the bell, and the number of quiet rounds when the drain lay down.
+    lying: Option<(u32, usize)>,
+    naps: Naps,
+}
+
+impl<'a> Sleep<'a> {
+    fn new(header: &'a Header) -> Self {
+        Self { header, lying: None, naps: Naps::new() }
+    }
+
+    /// Lies down after `quiet` rounds, unless that has already been done. With `calls`, each call to a hook rings the
+    /// bell.
+    fn lie_down(&mut self, quiet: usize, calls: bool) {
+        if self.lying.is_none() {
+            self.lying = Some((self.header.lie_down(Work::Events), quiet));
+            if calls {
+                self.header.bell_for_calls();
+            }
+        }
+    }
+
+    /// Sleeps until the bell rings, for at most `limit`. Returns whether it rang.
+    fn sleep(&mut self, limit: Option<Duration>) -> bool {
+        let Some((word, _)) = self.lying else { return false };
+        let nap = self.naps.next_length();
+        let rang = self.header.sleep(Work::Events, word, limit.map_or(nap, |limit| limit.min(nap)));
+        if rang {
+            (self.lying, self.naps) = (None, Naps::new());
+        }
+        rang
+    }
+
+    /// Gets up, because there is work.
+    fn get_up(&mut self) {
+        self.naps = Naps::new();
+        if let Some((word, _)) = self.lying.take() {
+            self.header.get_up(Work::Events, word);
+        }
+    }
+}
+
 /// The number of traces of the last part requested while the program was running, and the number made.
 #[derive(Default)]
 struct Dumps {
@@ -99,6 +150,8 @@ impl Drain<'_> {
         let mut flushed = Flushed { at: begun, events: 0 };
         let (mut threads_at, mut quiet, mut asked) = (begun, 0_usize, 0);
         let mut marks = self.control.marks_by_now();
+        let woken = self.control.alarm.wake(self.spool.header(), Some(&process));
+        let mut sleep = Sleep::new(self.spool.header());
         let end = loop {
             self.control.apply(&mut asked, self.spool.header());
             self.control.marks(&mut marks, self.samples);
@@ -118,6 +171,9 @@ impl Drain<'_> {
                 break end;
             }
             quiet = if given == 0 { quiet + 1 } else { 0 };
+            if given > 0 {
+                sleep.get_up();
+            }
             if given < ROUND {
                 self.encode.merge.skip_lasting_gaps(Instant::now(), PATIENCE);
                 self.pass_holds(quiet);
@@ -125,9 +181,20 @@ impl Drain<'_> {
                     self.finish_threads();
                     threads_at = Instant::now();
                 }
-                process.wait(PAUSES_MS[usize::from(quiet > 20)]);
+                if quiet <= QUIET || !self.may_sleep() {
+                    process.wait(PAUSES_MS[usize::from(quiet > 20)]);
+                    continue;
+                }
+                sleep.lie_down(quiet, true);
+                if sleep.lying.is_some_and(|(_, since)| quiet < since + LAST_ROUNDS) {
+                    process.wait(PAUSES_MS[0]);
+                } else if sleep.sleep(self.limit(woken.has_process(), &flushed)) {
+                    quiet = 0;
+                    self.returned.wake();
+                }
             }
         };
+        drop(woken);
         ended();
         let duration = begun.elapsed();
         self.encode.timeline.learn(Moment::now(self.clock));
@@ -150,7 +217,11 @@ impl Drain<'_> {
         let mut marks = self.control.marks_by_now();
         let mut not_lasting = None;
         let header = self.spool.header();
+        let woken = self.control.alarm.wake(header, Some(&process));
+        let (mut sleep, mut quiet) = (Sleep::new(header), 0);
         let end = loop {
+            // A thread that takes a chunk from now on rings the bell.
+            sleep.lie_down(0, false);
             self.control.apply(&mut asked, header);
             self.control.marks(&mut marks, self.samples);
             let now = Moment::now(self.clock);
@@ -167,6 +238,7 @@ impl Drain<'_> {
             }
             // The horizon must be stored before the chunks are gone.
             header.horizon.store(last_part.horizon(), Ordering::SeqCst);
+            quiet = if chunks.is_empty() { quiet + 1 } else { 0 };
             self.returned.give(chunks);
             self.encode.timeline.thin();
             self.samples.forget(last_part.horizon());
@@ -174,8 +246,14 @@ impl Drain<'_> {
             if let Some(end) = self.process.ended()? {
                 break end;
             }
-            process.wait(PAUSES_MS[1]);
+            if quiet <= QUIET {
+                process.wait(PAUSES_MS[1]);
+            } else if sleep.sleep(self.short_nap(woken.has_process())) {
+                quiet = 0;
+                self.returned.wake();
+            }
         };
+        drop(woken);
         ended();
         let duration = begun.elapsed();
         let now = Moment::now(self.clock);
@@ -259,6 +337,24 @@ impl Drain<'_> {
         if !chunks.is_empty() {
             self.returned.give(chunks);
         }
+    }
+
+    /// Returns whether new events are all that the drain waits for.
+    fn may_sleep(&self) -> bool {
+        self.encode.merge.is_waiting() && !self.control.is_watched()
+    }
+
+    /// Returns the longest sleep, if it is limited.
+    fn limit(&self, has_process: bool, flushed: &Flushed) -> Option<Duration> {
+        let is_unflushed = self.encode.sink.error.is_none() && self.encode.sink.events > flushed.events;
+        let flush = self.flush.filter(|_| is_unflushed).map(|every| every.saturating_sub(flushed.at.elapsed()));
+        flush.into_iter().chain(self.short_nap(has_process)).min()
+    }
+
+    /// Returns a limit for the sleep if nobody wakes the drain when its process ends or changes.
+    fn short_nap(&self, has_process: bool) -> Option<Duration> {
+        let becomes = self.spool.header().becomes.load(Ordering::Relaxed) != 0;
+        Some(SHORT_NAP).filter(|_| !has_process || becomes)
     }
 
     /// Releases held threads if nothing was passed on for a while.

@@ -8,7 +8,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use hatf_record::names::PROCESS;
-use hatf_record::{Clock, Spool};
+use hatf_record::{Clock, Spool, Work};
 use serde_json::{Value, json};
 
 use super::control::Control;
@@ -21,7 +21,7 @@ use super::outcome::Recorded;
 use super::process::{End, OtherProcess, Process, is_alive};
 use super::unrecorded_children::{Children, UnrecordedProgram};
 use crate::record::order::{Encode, Keep, MemorySampler, MemorySamples, Moment, Timeline};
-use crate::record::spool::{Keeper, Returned, SpoolFile};
+use crate::record::spool::{Keeper, Naps, Returned, SpoolFile};
 use hatf_trace::event::EventSink;
 use hatf_trace::{Error, Result};
 
@@ -31,8 +31,12 @@ pub(crate) const CHUNKS_EACH: u32 = 8192;
 const READY: usize = 8;
 /// The time limit for a forked process to create its spool.
 const ANSWER: Duration = Duration::from_secs(2);
-/// The interval at which new spools are searched for.
+/// The shortest interval at which new spools are searched for.
 const LOOK: Duration = Duration::from_millis(2);
+/// The interval at which the recording of a process is attempted again.
+const AGAIN: Duration = Duration::from_millis(100);
+/// The time after which the user is told that other processes are still being recorded.
+const ALONE: Duration = Duration::from_secs(1);
 
 /// The outcome of recording a process created by the program.
 #[derive(Debug)]
@@ -123,7 +127,11 @@ impl Shared<'_> {
         // A process that ends is removed from the program's count before its recording thread has finished.
         let most = usize::try_from(self.most).unwrap_or(usize::MAX).saturating_mul(2);
         let (mut alone_since, mut said, mut silent_since) = (None, false, Instant::now());
+        let header = self.first.header();
+        let _woken = self.control.alarm.wake(header, None);
+        let (mut naps, mut rang) = (Naps::new(), false);
         loop {
+            let word = header.lie_down(Work::Processes);
             let first_ended = self.progress.first_ended.load(Ordering::Acquire);
             let made = self.first.header().spools.load(Ordering::Acquire);
             if made != self.progress.found.load(Ordering::Relaxed) {
@@ -155,15 +163,21 @@ impl Shared<'_> {
             }
             threads.retain(|thread| !thread.is_finished());
             let others = seen.iter().filter_map(|folder| process_of(folder)).map(|(process, _)| process);
-            children.look(others.chain([self.first.header().process.load(Ordering::Relaxed)]));
+            let next_look = children.look(others.chain([header.process.load(Ordering::Relaxed)]), rang);
+            let mut limit = naps.next_length().min(next_look);
+            if made != self.progress.found.load(Ordering::Relaxed) {
+                limit = limit.min(AGAIN);
+            }
             if first_ended {
                 if !threads.is_empty() {
                     silent_since = Instant::now();
                 } else if self.all_are_known() || silent_since.elapsed() > ANSWER {
                     break;
+                } else {
+                    limit = limit.min(LOOK);
                 }
                 let since = *alone_since.get_or_insert_with(Instant::now);
-                if !said && since.elapsed() > Duration::from_secs(1) {
+                if !said && since.elapsed() > ALONE {
                     // The spool of a process that has ended may still contain events.
                     let alive = seen.iter().filter(|folder| is_alive_in(folder)).count();
                     said = alive > 0;
@@ -171,11 +185,19 @@ impl Shared<'_> {
                         self.follower.others_go_on(alive);
                     }
                 }
-                if interrupted() {
-                    self.progress.stop.store(true, Ordering::Relaxed);
+                if !said {
+                    limit = limit.min(ALONE);
+                }
+                if interrupted() && !self.progress.stop.swap(true, Ordering::SeqCst) {
+                    self.control.alarm.ring_all();
                 }
             }
-            std::thread::sleep(LOOK);
+            rang = header.sleep(Work::Processes, word, limit);
+            if rang {
+                naps = Naps::new();
+                // A program that creates many processes rings the bell for each.
+                std::thread::sleep(LOOK);
+            }
         }
         (self.first.header().spools.load(Ordering::Relaxed), children.programs())
     }
@@ -191,12 +213,15 @@ impl Shared<'_> {
     pub(crate) fn first_has_ended(&self, forks: u32) {
         self.note_forks(forks);
         self.progress.first_ended.store(true, Ordering::Release);
+        self.first.header().ring_in_any_case(Work::Processes);
     }
 
     /// Stops all recording.
     pub(crate) fn stop(&self) {
         self.progress.stop.store(true, Ordering::Release);
         self.progress.first_ended.store(true, Ordering::Release);
+        self.first.header().ring_in_any_case(Work::Processes);
+        self.control.alarm.ring_all();
     }
 
     /// Returns the errors of processes and clears them.
@@ -222,6 +247,7 @@ impl Shared<'_> {
             self.progress.errors.lock().unwrap_or_else(PoisonError::into_inner).push(error);
         }
         self.first.header().followed.fetch_sub(1, Ordering::AcqRel);
+        self.first.header().ring_in_any_case(Work::Processes);
     }
 
     fn record(&self, folder: &Path) -> Result<()> {
@@ -233,7 +259,7 @@ impl Shared<'_> {
         let (_, began) = process_of(folder).unwrap_or_default();
         let began_at = spool.header().start.load(Ordering::Relaxed).saturating_sub(self.start.nanoseconds);
         let followed = self.follower.follow(&process, &mut |sink| {
-            let returned = Returned::default();
+            let returned = Returned::new(spool.header());
             let keeper = Keeper::new(&file, spool, &returned, READY);
             let samples = MemorySamples::default();
             let mut sampler = MemorySampler::new(spool.header(), &samples, self.clock);
@@ -257,7 +283,7 @@ impl Shared<'_> {
             };
             let (end, recorded) = std::thread::scope(|scope| {
                 let _stop = OnDrop(|| returned.stop());
-                scope.spawn(|| keeper.run(|process| sampler.tend(process)));
+                scope.spawn(|| keeper.run(|process, woken| sampler.tend(process, woken || self.control.is_watched())));
                 drain.run(&origin, || ())
             })?;
             self.note_forks(recorded.forks);

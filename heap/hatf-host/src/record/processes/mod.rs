@@ -1,6 +1,7 @@
 //! Records each process until it ends by draining its events into a sink. Processes created by a recorded process are
 //! followed, each by a separate thread.
 
+mod alarm;
 mod control;
 mod drain;
 mod follow;
@@ -13,6 +14,7 @@ mod process;
 mod python_version;
 mod unrecorded_children;
 
+pub(crate) use alarm::notify;
 pub(crate) use control::{Control, ControlSignals};
 pub use drain::DumpInto;
 pub(crate) use drain::{Drain, Keeping};

@@ -156,6 +156,11 @@ impl ProcessEnd {
         Self(fd.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
+    /// Returns the descriptor that becomes readable when the process ends.
+    pub(super) fn fd(&self) -> Option<&OwnedFd> {
+        self.0.as_ref()
+    }
+
     pub(crate) fn wait(&self, milliseconds: libc::c_int) {
         let fd = self.0.as_ref().map_or(-1, |fd| fd.as_raw_fd());
         let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };

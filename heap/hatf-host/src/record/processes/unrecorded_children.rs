@@ -11,10 +11,14 @@ use crate::record::program::{NotRecordedReason, not_recorded};
 
 /// The shortest interval between two searches.
 const SHORTEST: Duration = Duration::from_millis(10);
-/// The longest interval between two searches.
+/// The longest interval between two searches while a child may be an unrecorded program, whose memory is observed.
 const LONGEST: Duration = Duration::from_secs(1);
-/// The next search takes place after a hundredth of the time elapsed so far.
-const PART: u32 = 100;
+/// The longest interval between two searches while there is no such child.
+const LONGEST_ALONE: Duration = Duration::from_secs(60);
+/// The next search takes place after half of the time elapsed since a process was created.
+const PART: u32 = 2;
+/// A search may take up to one in this many parts of the time.
+const COST: u32 = 20;
 /// Maximum number of processes kept.
 const PROCESSES: usize = 10_000;
 
@@ -55,12 +59,15 @@ impl UnrecordedProgram {
     }
 }
 
-/// The children of recorded processes, found by searching at intervals. Children that end between two searches are
-/// missed.
+/// The children of recorded processes, found by searching after a process was created and then at growing intervals.
+/// Children that end between two searches are missed.
 #[derive(Debug)]
 pub(crate) struct Children {
+    /// The last time at which a process was created.
     began: Instant,
     next: Instant,
+    /// The end of the last search, and the time that the search took.
+    last: (Instant, Duration),
     found: BTreeMap<ProcessKey, (PathBuf, Option<u64>)>,
     /// The processes that were recorded.
     recorded: BTreeSet<ProcessKey>,
@@ -69,7 +76,7 @@ pub(crate) struct Children {
 impl Children {
     pub(crate) fn new() -> Self {
         let now = Instant::now();
-        Self { began: now, next: now, found: BTreeMap::new(), recorded: BTreeSet::new() }
+        Self { began: now, next: now, last: (now, Duration::ZERO), found: BTreeMap::new(), recorded: BTreeSet::new() }
     }
 
     /// Notes that a process is recorded.
@@ -77,28 +84,45 @@ impl Children {
         self.recorded.insert(process);
     }
 
-    /// Searches for children of these processes if a search is due.
-    pub(crate) fn look(&mut self, parents: impl Iterator<Item = u32>) {
+    /// Searches for children of these processes if a search is due. `created` states whether a process may have been
+    /// created since the last call. Returns the time until the next search.
+    pub(crate) fn look(&mut self, parents: impl Iterator<Item = u32>, created: bool) -> Duration {
         let now = Instant::now();
-        if now < self.next {
-            return;
+        let (ended, cost) = self.last;
+        let shortest = SHORTEST.max(cost * COST);
+        if created {
+            self.began = now;
+            self.next = self.next.min(ended + shortest);
         }
-        self.next = now + (now.duration_since(self.began) / PART).clamp(SHORTEST, LONGEST);
-        parents.for_each(|parent| self.look_at(parent));
+        if now < self.next {
+            return self.next - now;
+        }
+        let mut has_unrecorded = false;
+        parents.for_each(|parent| has_unrecorded |= self.look_at(parent));
+        self.last = (Instant::now(), now.elapsed());
+        let longest = if has_unrecorded { LONGEST } else { LONGEST_ALONE };
+        let wait = (now.duration_since(self.began) / PART).min(longest).max(SHORTEST.max(self.last.1 * COST));
+        self.next = self.last.0 + wait;
+        wait
     }
 
-    fn look_at(&mut self, parent: u32) {
-        let Some(own) = program_of(parent) else { return };
+    /// Searches for children of a process. Returns whether one of them executes another program and is not known to be
+    /// recorded.
+    fn look_at(&mut self, parent: u32) -> bool {
+        let mut has_unrecorded = false;
+        let Some(own) = program_of(parent) else { return false };
         for child in children(Path::new("/proc"), parent) {
             let Some((_, began)) = state(child) else { continue };
             // A child that has not executed a program yet, or never will, is recorded like its parent.
             let Some(path) = program_of(child).filter(|path| *path != own) else { continue };
+            has_unrecorded |= !self.recorded.contains(&(child, began));
             if self.found.len() < PROCESSES || self.found.contains_key(&(child, began)) {
                 let (known, resident) = self.found.entry((child, began)).or_default();
                 *known = path;
                 *resident = peak_of(child).or(*resident);
             }
         }
+        has_unrecorded
     }
 
     /// Returns the programs that cannot load the recorder, in descending order of resident memory.
@@ -130,7 +154,7 @@ mod tests {
         let key = (child.id(), state(child.id()).unwrap().1);
         while !children.found.contains_key(&key) {
             children.next = children.began;
-            children.look(std::iter::once(std::process::id()));
+            children.look(std::iter::once(std::process::id()), false);
         }
         let (path, resident) = &children.found[&key];
         assert!(path.is_absolute() && resident.is_some());

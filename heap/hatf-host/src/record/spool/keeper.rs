@@ -1,6 +1,7 @@
 //! Makes chunks ready before the program's threads need them, and takes back chunks whose events are safe.
 //!
-//! The keeper has its own thread, so the program never waits for the trace to be written.
+//! The keeper has its own thread, so the program never waits for the trace to be written. It sleeps while no thread
+//! takes a chunk.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,9 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hatf_record::Spool;
+use hatf_record::{Header, Spool, Work};
 
 use super::claim::Claim;
+use super::naps::Naps;
 use super::spool_file::SpoolFile;
 
 /// The initial number of chunks kept ready: 2 MiB.
@@ -20,14 +22,14 @@ pub(crate) const READY_FIRST: usize = 64;
 const READY_MOST: usize = 1024;
 /// The time between two iterations.
 const PAUSE: Duration = Duration::from_millis(1);
-/// The time between two iterations after a while with nothing to do.
-const LONG_PAUSE: Duration = Duration::from_millis(5);
+/// The number of iterations without work after which the keeper sleeps until a thread takes a chunk.
+const QUIET: u32 = 20;
 /// The time before memory is requested again after a request failed.
 const FULL_PAUSE: Duration = Duration::from_millis(100);
 
 /// The state shared by the keeper and the reader.
-#[derive(Default)]
-pub(crate) struct Returned {
+pub(crate) struct Returned<'a> {
+    header: &'a Header,
     chunks: Mutex<Vec<usize>>,
     /// The number of chunks that threads own, as of the keeper's last iteration.
     used: AtomicUsize,
@@ -36,15 +38,35 @@ pub(crate) struct Returned {
     stop: AtomicBool,
 }
 
-impl Returned {
+impl<'a> Returned<'a> {
+    pub(crate) fn new(header: &'a Header) -> Self {
+        Self {
+            header,
+            chunks: Mutex::default(),
+            used: AtomicUsize::new(0),
+            refused: AtomicI32::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
     /// Returns chunks whose events are safe.
     pub(crate) fn give(&self, mut chunks: Vec<usize>) {
+        if chunks.is_empty() {
+            return;
+        }
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner).append(&mut chunks);
+        self.wake();
+    }
+
+    /// Wakes the keeper if it sleeps.
+    pub(crate) fn wake(&self) {
+        self.header.ring_in_any_case(Work::Chunks);
     }
 
     /// Ends the keeper.
     pub(crate) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::SeqCst);
+        self.wake();
     }
 
     /// Returns the number of chunks that threads own or that were not returned yet.
@@ -63,7 +85,7 @@ impl Returned {
 pub(crate) struct Keeper<'a> {
     file: &'a SpoolFile,
     spool: Spool<'a>,
-    returned: &'a Returned,
+    returned: &'a Returned<'a>,
     /// Chunks without memory. Each occurs once, regardless of the states in the spool.
     absent: BTreeSet<usize>,
     target: usize,
@@ -72,23 +94,49 @@ pub(crate) struct Keeper<'a> {
 
 impl<'a> Keeper<'a> {
     /// Creates a keeper and makes the first `first` chunks ready.
-    pub(crate) fn new(file: &'a SpoolFile, spool: Spool<'a>, returned: &'a Returned, first: usize) -> Self {
+    pub(crate) fn new(file: &'a SpoolFile, spool: Spool<'a>, returned: &'a Returned<'a>, first: usize) -> Self {
         let absent = (0..spool.chunks()).filter(|chunk| spool.is_absent(*chunk)).collect();
         let mut keeper = Self { file, spool, returned, absent, target: first, full_since: None };
         keeper.tend();
         keeper
     }
 
-    /// Runs until [stopped](Returned::stop). Calls `beside` periodically with the process ID, or with 0 while the
-    /// process ID is unknown.
-    pub(crate) fn run(mut self, mut beside: impl FnMut(u32)) {
-        let mut quiet = 0;
-        let _claim = Claim::of(self.spool.header());
-        while !self.returned.stop.load(Ordering::Relaxed) {
-            beside(self.spool.header().process.load(Ordering::Relaxed));
-            quiet = if self.tend() { 0 } else { quiet + 1 };
-            std::thread::sleep(if quiet > 20 { LONG_PAUSE } else { PAUSE });
+    /// Runs until [stopped](Returned::stop). Calls `beside` in each iteration with the process ID, or with 0 while the
+    /// process ID is unknown, and with whether somebody has woken the keeper. `beside` returns the time after which it
+    /// must be called again, if it must.
+    pub(crate) fn run(mut self, mut beside: impl FnMut(u32, bool) -> Option<Duration>) {
+        let (mut quiet, mut woken, mut naps) = (0, false, Naps::new());
+        let header = self.spool.header();
+        let _claim = Claim::of(header);
+        while !self.is_stopped() {
+            let due = beside(header.process.load(Ordering::Relaxed), woken);
+            woken = false;
+            if self.tend() {
+                quiet = 0;
+            }
+            quiet += 1;
+            if quiet <= QUIET {
+                naps = Naps::new();
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            let word = header.lie_down(Work::Chunks);
+            // Work may have arrived before that.
+            if self.tend() || self.is_stopped() {
+                header.get_up(Work::Chunks, word);
+                quiet = 0;
+                continue;
+            }
+            let nap = naps.next_length();
+            woken = header.sleep(Work::Chunks, word, due.map_or(nap, |due| due.min(nap)));
+            if woken {
+                naps = Naps::new();
+            }
         }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.returned.stop.load(Ordering::SeqCst)
     }
 
     /// Performs all pending work. Returns whether there was work to do.

@@ -45,7 +45,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
 
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
     let mut child = command::prepare(command, &set_up, &options);
-    let returned = Returned::default();
+    let returned = Returned::new(spool.header());
     let samples = MemorySamples::default();
     let mut sampler = MemorySampler::new(spool.header(), &samples, clock);
     let keeper = Keeper::new(file, spool, &returned, READY_FIRST);
@@ -82,7 +82,9 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         drop(held);
         std::thread::Builder::new()
             .name("hatf-keeper".to_owned())
-            .spawn_scoped(scope, || keeper.run(|process| sampler.tend(process)))
+            .spawn_scoped(scope, || {
+                keeper.run(|process, woken| sampler.tend(process, woken || control.is_watched()));
+            })
             .map_err(Error::system("a thread"))?;
         scope.spawn(|| control.run(spool.header()));
         let forwarding = &forwarding;

@@ -4,9 +4,9 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use hatf_record::Conditions;
+use hatf_record::{Conditions, Work};
 
 use super::set_up::SetUp;
 use super::signals::Forwarding;
@@ -17,12 +17,9 @@ use crate::record::processes::{
     Control, ControlSignals, Drain, DumpInto, End, EndedSpool, LastProgram, NotRecordedProcesses, OnDrop, OtherProcess,
     Outcome, Process, began, is_alive,
 };
-use crate::record::spool::{Keeper, READY_FIRST, Returned};
+use crate::record::spool::{Keeper, Naps, READY_FIRST, Returned};
 use hatf_trace::event::EventSink;
 use hatf_trace::{Error, Result};
-
-/// The interval at which interrupts are checked.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// Records a process that is already running. Returns when it has ended, or when this process is interrupted; the
 /// recorded process then continues without being recorded. Processes that it creates are not recorded.
@@ -42,7 +39,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     header.process.store(process, Ordering::Relaxed);
     header.set(Conditions::INJECTED);
 
-    let returned = Returned::default();
+    let returned = Returned::new(header);
     let samples = MemorySamples::default();
     let mut sampler = MemorySampler::new(header, &samples, clock);
     let keeper = Keeper::new(file, spool, &returned, READY_FIRST);
@@ -60,22 +57,28 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     let outcome = std::thread::scope(|scope| {
         // If a sink panics, other threads must not wait for events that will never arrive.
         let _stop = OnDrop(|| {
-            ended.store(true, Ordering::Release);
+            ended.store(true, Ordering::SeqCst);
             returned.stop();
             control.stop();
         });
-        scope.spawn(|| keeper.run(|process| sampler.tend(process)));
+        scope.spawn(|| keeper.run(|process, woken| sampler.tend(process, woken || control.is_watched())));
         scope.spawn(|| control.run(header));
         let detached = scope.spawn(|| {
-            let mut detached = Ok(());
-            while !ended.load(Ordering::Acquire) {
+            let _woken = control.alarm.wake(header, None);
+            let (mut detached, mut naps) = (Ok(()), Naps::new());
+            loop {
+                let word = header.lie_down(Work::Processes);
+                if ended.load(Ordering::SeqCst) {
+                    break;
+                }
                 if interrupts.interrupted() {
                     // After this, everything that the process recorded is in the spool.
                     detached = attach::detach(process);
-                    stop.store(true, Ordering::Release);
+                    stop.store(true, Ordering::SeqCst);
+                    control.alarm.ring_all();
                     break;
                 }
-                std::thread::sleep(LOOK);
+                let _ = header.sleep(Work::Processes, word, naps.next_length());
             }
             detached
         });
@@ -95,8 +98,8 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
             flushed: 0,
             last_program: LastProgram::default(),
         };
-        let outcome = drain.run(origin, || ended.store(true, Ordering::Release));
-        ended.store(true, Ordering::Release);
+        let outcome = drain.run(origin, || ended.store(true, Ordering::SeqCst));
+        ended.store(true, Ordering::SeqCst);
         returned.stop();
         control.stop();
         let detached =

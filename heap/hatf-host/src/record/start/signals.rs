@@ -16,6 +16,8 @@ use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
+use crate::record::processes::notify;
+
 /// The program's process ID; 0 before it runs and after its end.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 /// A signal that arrived before the program ran.
@@ -38,7 +40,10 @@ extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
     let from_a_process = unsafe { !info.is_null() && (*info).si_code <= 0 };
     match CHILD.load(Ordering::SeqCst) {
         0 if is_ignored(signal) && !(from_a_process && KEYS.contains(&signal)) => {}
-        0 => EARLY.store(signal, Ordering::SeqCst),
+        0 => {
+            EARLY.store(signal, Ordering::SeqCst);
+            notify();
+        }
         // The program has received a terminal's signal as well.
         _ if !from_a_process => {}
         // SAFETY: `kill` may be called in a handler; the process is a child that was not yet waited for.

@@ -16,12 +16,12 @@ pub(crate) enum Detail {
     Described,
 }
 
-/// Conditions under which recording may be off.
-const SWITCH: Conditions = Conditions(Conditions::OFF.0 | Conditions::CHANGE.0);
+/// Conditions under which recording may be off, or `hatf` must be woken.
+const SWITCH: Conditions = Conditions(Conditions::OFF.0 | Conditions::CHANGE.0 | Conditions::BELL.0);
 /// Conditions under which allocating calls are described.
 const DESCRIBED: Conditions = Conditions(Conditions::STACKS.0 | Conditions::USABLE.0);
 
-/// Returns whether recording is on, after performing a pending request.
+/// Returns whether recording is on, after performing a pending request. If so, wakes `hatf`.
 #[inline]
 pub(crate) fn is_on(session: &Session, conditions: Conditions) -> bool {
     !conditions.has_any(SWITCH) || switch::is_on(session)

@@ -8,6 +8,7 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::recorded_blocks;
+use crate::bell::Work;
 use crate::clock::in_order;
 use crate::conditions::Conditions;
 use crate::event::{Kind, SpoolEvent};
@@ -23,14 +24,18 @@ static CHANGING: AtomicUsize = AtomicUsize::new(0);
 /// Recording is off, and the events say so.
 const STOPPED: Conditions = Conditions(Conditions::OFF.0 | Conditions::STOPPED.0);
 
-/// Returns whether recording is on, after performing a pending request. If so, the caller's next stamp is later than
-/// that of the event that says so.
+/// Returns whether recording is on, after performing a pending request. If so, wakes `hatf` if it sleeps, and the
+/// caller's next stamp is later than that of the event that says so.
 #[cold]
 pub(crate) fn is_on(session: &Session) -> bool {
     if session.conditions().has(Conditions::CHANGE) {
         change(session);
     }
     let is_on = !session.conditions().has(Conditions::OFF);
+    if is_on && session.conditions().has(Conditions::BELL) {
+        session.spool.header().clear(Conditions::BELL);
+        session.spool.header().ring(Work::Events);
+    }
     in_order();
     is_on
 }
@@ -102,6 +107,7 @@ fn record(session: &Session, kind: Kind) {
         in_order();
     }
     push::numbers(session, &SpoolEvent::new(kind, push::thread_number(session), session.clock.now()));
+    session.spool.header().ring(Work::Events);
 }
 
 #[cfg(all(loom, test))]

@@ -10,6 +10,7 @@ use core::ffi::c_void;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 use super::changes::heed_injected;
 use super::{changes, finish};
+use crate::bell::Work;
 use crate::clock::in_order;
 use crate::conditions::Conditions;
 use crate::event::{Kind, SpoolEvent};
@@ -139,6 +140,10 @@ fn record_part(
             note_large(session, &call);
             finish::allocation(session, state, kind, call, block);
         }
+    }
+    // `hatf` also looks by itself from time to time, so this needs no fence.
+    if session.spool.header().is_asleep(Work::Events) {
+        session.spool.header().ring(Work::Events);
     }
     true
 }

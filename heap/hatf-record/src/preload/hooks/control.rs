@@ -6,6 +6,7 @@ use core::mem::zeroed;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
+use crate::bell::Work;
 use crate::preload::choose::switch;
 use crate::preload::session::begin::session;
 use crate::preload::spool::session::Session;
@@ -40,6 +41,7 @@ pub(crate) extern "C" fn hatf_recorder_is_recording() -> c_int {
 pub(crate) extern "C" fn hatf_recorder_dump() {
     if let Some(session) = session() {
         session.spool.header().dumps.fetch_add(1, Ordering::Relaxed);
+        session.spool.header().ring(Work::Events);
     }
 }
 

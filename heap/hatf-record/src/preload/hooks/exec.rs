@@ -10,6 +10,7 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
 use super::exit;
+use crate::bell::Work;
 use crate::preload::elf::real;
 use crate::preload::platform::kept_pages::KeptPages;
 use crate::preload::session::follow;
@@ -60,6 +61,7 @@ fn becoming(call: impl FnOnce() -> c_int) -> c_int {
 fn becomes(another: u32) {
     if let Some(session) = session::current().filter(|session| !exit::is_child(session)) {
         session.spool.header().becomes.store(another, Ordering::Relaxed);
+        session.spool.header().ring(Work::Events);
     }
 }
 
@@ -68,6 +70,7 @@ fn becomes(another: u32) {
 /// # Safety
 /// `list` must be null, or a list of C strings that ends with null.
 unsafe fn with_needed(list: List, becomes: bool, call: impl FnOnce(List) -> c_int) -> c_int {
+    follow::ring();
     // SAFETY: by the caller's promise.
     unsafe { gone_recorder::forget(list) };
     let [spool, ..] = VARIABLES;
@@ -193,6 +196,7 @@ pub(crate) unsafe extern "C" fn execvp(file: *const c_char, arguments: List) -> 
 /// become another program.
 #[cfg(target_arch = "x86_64")]
 fn before_exec() {
+    follow::ring();
     gone_recorder::forget_own();
     becomes(1);
 }
@@ -220,6 +224,7 @@ macro_rules! by_the_c_library {
                     unsafe { *libc::__errno_location() = libc::ENOSYS };
                     return $failed;
                 };
+                follow::ring();
                 gone_recorder::forget_own();
                 // SAFETY: the caller's arguments.
                 unsafe { function($($argument),*) }

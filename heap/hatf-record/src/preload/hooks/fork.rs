@@ -58,6 +58,7 @@ pub(crate) fn register() {
 extern "C" fn before_fork() {
     if let Some(session) = session::current() {
         session.spool.header().forks.fetch_add(1, Ordering::Relaxed);
+        follow::ring();
     }
 }
 

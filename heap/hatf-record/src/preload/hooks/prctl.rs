@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_ulong};
 use crate::preload::choose::by_thread;
 use crate::preload::elf::real;
 use crate::preload::platform::{confined, thread_name};
-use crate::preload::session::begin;
+use crate::preload::session::{begin, follow};
 use crate::preload::spool::{push, session};
 use crate::reasons::Stop;
 
@@ -29,6 +29,10 @@ pub(crate) unsafe extern "C" fn prctl(
     let no_clock = option == libc::PR_SET_TSC && two == libc::PR_TSC_SIGSEGV as c_ulong;
     if strict || no_clock {
         session::stop(Stop::Confined);
+    }
+    if matches!(option, libc::PR_SET_NO_NEW_PRIVS | libc::PR_SET_SECCOMP) {
+        follow::silence();
+        session::current().into_iter().for_each(|session| session.spool.header().silence());
     }
     let function = if real::known() { real::prctl() } else { None };
     let result = match function {

@@ -12,6 +12,7 @@ use core::ffi::{CStr, c_int};
 use core::ptr::{self, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use crate::bell::Work;
 use crate::clock::nanoseconds;
 use crate::layout::{Header, KEEPER_GONE};
 use crate::names;
@@ -51,6 +52,22 @@ pub(crate) fn recorder_is_gone() -> bool {
     // SAFETY: null, or a header that stays mapped.
     let first = unsafe { FIRST_HEAD.load(Ordering::Acquire).as_ref() };
     first.is_some_and(|first| first.keeper.load(Ordering::Relaxed) & KEEPER_GONE != 0)
+}
+
+/// Wakes the thread of `hatf` that looks for new processes, if it sleeps.
+pub(crate) fn ring() {
+    // SAFETY: null, or a header that stays mapped.
+    if let Some(first) = unsafe { FIRST_HEAD.load(Ordering::Acquire).as_ref() } {
+        first.ring(Work::Processes);
+    }
+}
+
+/// Makes all recorded processes silent towards that thread, because this process may soon have a system call filter.
+pub(crate) fn silence() {
+    // SAFETY: null, or a header that stays mapped.
+    if let Some(first) = unsafe { FIRST_HEAD.load(Ordering::Acquire).as_ref() } {
+        first.silence();
+    }
 }
 
 /// Counts this process, which was just forked, as not followed.
@@ -119,6 +136,7 @@ pub(crate) fn open_or_make(first: &Header, first_events: Path, process: u32, is_
                 first.not_followed.fetch_sub(1, Ordering::Relaxed);
             }
             first.spools.fetch_add(1, Ordering::Release);
+            first.ring(Work::Processes);
             Some(OwnSpool { spool, events })
         }
         Err(why) => {

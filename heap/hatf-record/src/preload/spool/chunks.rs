@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering;
 use super::reader::Reader;
 use super::session::{Session, end, stop};
 use super::shrink;
+use crate::bell::Work;
 use crate::clock::nanoseconds;
 use crate::layout::{CHUNK_BYTES, KEEPER_GONE};
 use crate::preload::platform::memory;
@@ -54,7 +55,11 @@ impl Session {
     /// Takes a chunk, waiting for one if configured. Preserves `errno`.
     #[cold]
     pub(crate) fn chunk(&self) -> Option<Chunk<'static>> {
-        if let Some(chunk) = self.spool.take() {
+        let taken = self.spool.take();
+        for work in [Work::Chunks, Work::Events] {
+            self.spool.header().ring(work);
+        }
+        if let Some(chunk) = taken {
             self.stalled.got_chunk();
             return self.use_chunk(chunk);
         }

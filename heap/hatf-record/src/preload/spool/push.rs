@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use super::session::Session;
+use crate::bell::Work;
 use crate::clock::nanoseconds;
 use crate::event::{Flags, Kind, NUMBERS_MAX, SLOTS_MAX, Slot, SpoolEvent, TEXT_MAX, text_slots};
 use crate::preload::platform::thread_state::ThreadState;
@@ -31,6 +32,7 @@ pub(crate) fn event(session: &Session, mut event: SpoolEvent, text: &[u8]) {
         *slot = *part;
     }
     put(session, event.time, slots.get(..used + of_text).unwrap_or_default());
+    session.spool.header().ring(Work::Events);
 }
 
 /// Records an event without a string.
@@ -60,6 +62,7 @@ pub(crate) fn thread_event(session: &Session, kind: Kind, creator: u32, flags: F
         thread.old = this_thread();
     }
     numbers(session, &thread);
+    session.spool.header().ring(Work::Events);
 }
 
 /// Records the name of the calling thread, or of another thread identified by its `pthread_t`.

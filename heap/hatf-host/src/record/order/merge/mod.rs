@@ -116,6 +116,12 @@ impl<'m> Merge<'m> {
         self.finished.len()
     }
 
+    /// Returns whether the merge waits for new events of the threads, and for nothing else.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let has_gap = |place: &usize| self.queues[*place].seen_gap.is_some();
+        self.ready.is_empty() && self.held.is_empty() && !self.waiting.iter().any(has_gap)
+    }
+
     /// Finds chunks that threads have taken and adds them to their queues.
     pub(crate) fn discover(&mut self) {
         for chunk in self.spool.taken() {
