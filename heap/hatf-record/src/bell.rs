@@ -88,7 +88,7 @@ impl Header {
         let timeout = if is_silent { timeout.min(SILENT_NAP) } else { timeout };
         let timeout = libc::timespec {
             tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-            tv_nsec: timeout.subsec_nanos().try_into().unwrap_or_default(),
+            tv_nsec: timeout.subsec_nanos().cast_signed().into(),
         };
         // SAFETY: a futex word that the caller's reference keeps mapped, a timeout on the stack, and no other pointers.
         // The word is in memory shared by two processes: not a private futex.

@@ -13,14 +13,17 @@ use std::time::Duration;
 
 use hatf_record::{Header, Work};
 use rustix::fs::inotify;
+use rustix::process::{Resource, getrlimit};
 
 use super::process::ProcessEnd;
 
 /// The numbers of file descriptors that do not belong to a process.
 const SIGNALS: u64 = 0;
 const FILES: u64 = 1;
+/// Minimum limit on open files with which the alarm opens files.
+const FILES_LEAST: u64 = 64;
 /// Maximum number of file descriptors that are reported at a time.
-const REPORTS: usize = 64;
+const REPORTS: u8 = 64;
 
 /// The descriptor of the counter to which signal handlers add, or -1 if there is none.
 static COUNTER: AtomicI32 = AtomicI32::new(-1);
@@ -87,22 +90,23 @@ pub(super) struct Reports {
 }
 
 impl Alarm {
+    /// Creates an alarm. If this process may open few files, it needs them for recording, so the alarm has none and wakes
+    /// all threads at intervals.
     pub(super) fn new() -> Self {
+        let mut alarm = Self { epoll: None, files: None, sleepers: Mutex::default() };
+        if getrlimit(Resource::Nofile).current.is_some_and(|limit| limit < FILES_LEAST) {
+            return alarm;
+        }
         // SAFETY: the argument is a number.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         // SAFETY: the descriptor was just created and has no other owner.
-        let epoll = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) });
-        let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-        let alarm = Self { epoll, files: inotify::init(flags).ok(), sleepers: Mutex::default() };
-        let has_counter = counter().is_some_and(|fd| alarm.add(fd, SIGNALS));
-        let has_files = alarm.files.as_ref().is_some_and(|fd| alarm.add(fd, FILES));
-        let is_complete = has_counter && has_files;
-        Self { epoll: alarm.epoll.filter(|_| is_complete), ..alarm }
-    }
-
-    /// Returns whether the thread can wait without a time limit.
-    pub(super) fn is_complete(&self) -> bool {
-        self.epoll.is_some()
+        alarm.epoll = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) });
+        if !counter().is_some_and(|fd| alarm.add(fd, SIGNALS)) {
+            alarm.epoll = None;
+        }
+        let files = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok();
+        alarm.files = files.filter(|fd| alarm.add(fd, FILES));
+        alarm
     }
 
     /// Adds a descriptor. Returns false if the system refuses.
@@ -147,13 +151,13 @@ impl Alarm {
     pub(super) fn wait(&self, timeout: Option<Duration>) -> Reports {
         let Some(epoll) = &self.epoll else {
             std::thread::sleep(timeout.unwrap_or_default());
-            return Reports { files: true, notified: true };
+            return Reports { files: false, notified: true };
         };
         let limit =
             timeout.map_or(-1, |timeout| libc::c_int::try_from(timeout.as_millis()).unwrap_or(libc::c_int::MAX));
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; REPORTS];
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; REPORTS as usize];
         // SAFETY: an open descriptor, and as many structs as stated, which the kernel fills.
-        let count = unsafe { libc::epoll_wait(epoll.as_raw_fd(), events.as_mut_ptr(), REPORTS as libc::c_int, limit) };
+        let count = unsafe { libc::epoll_wait(epoll.as_raw_fd(), events.as_mut_ptr(), REPORTS.into(), limit) };
         let mut reports = Reports::default();
         for event in events.iter().take(usize::try_from(count).unwrap_or_default()) {
             match event.u64 {
@@ -209,6 +213,8 @@ mod tests {
         let (_other, end) = (alarm.wake(&other, None), ProcessEnd::of(child.id()));
         let woken = alarm.wake(&ours, Some(&end));
         if !woken.has_process() {
+            child.kill().unwrap();
+            child.wait().unwrap();
             return;
         }
         let words = Work::ALL.map(|work| (work, ours.lie_down(work), other.lie_down(work)));
@@ -234,7 +240,7 @@ mod tests {
     fn files_and_signals_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let alarm = Alarm::new();
-        assert!(alarm.is_complete() && alarm.watch(folder.path(), true));
+        assert!(alarm.watch(folder.path(), true));
         assert!(!alarm.watch(&folder.path().join("none"), true));
         for name in ["a", "b"] {
             std::fs::write(folder.path().join(name), "on").unwrap();

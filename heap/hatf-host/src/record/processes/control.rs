@@ -161,7 +161,7 @@ impl Control {
     pub(crate) fn run(&self, first: &Header) {
         let (mut files, mut toggles) = (self.files.clone(), self.toggles);
         let mut served = Default::default();
-        let waits = self.alarm.is_complete() && self.watch_files();
+        let waits = self.watch_files();
         while !self.stop.load(Ordering::Relaxed) {
             self.alarm.discard();
             let came = TOGGLES.load(Ordering::Relaxed);
