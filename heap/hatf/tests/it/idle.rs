@@ -128,7 +128,7 @@ fn nothing_is_lost_between_sleeps() {
         let start = ["record", "-o", &trace];
         hatf([&start, options, &["--", program, "20", "12", "400", seed]].concat()).exits(0);
         let mut counts = allocations(Path::new(&trace));
-        for trace in traces(&folder.join(&format!("{seed}.processes"))) {
+        for trace in traces(&folder.join(format!("{seed}.processes"))) {
             counts.extend(allocations(&trace));
         }
         let expected: BTreeMap<u64, u64> = (7000..=7020).map(|size| (size, 12)).collect();
@@ -142,7 +142,7 @@ fn kills_at_rest() {
     let folder = Folder::new();
     let Some(program) = compiled(&folder, "idle", &["-O1"]) else { return };
     for round in 0..12_u64 {
-        let (mut trace, spools) = (folder.join(&format!("{round}.mtf")), folder.path(&format!("{round}.spools")));
+        let (mut trace, spools) = (folder.join(format!("{round}.mtf")), folder.path(&format!("{round}.spools")));
         fs::create_dir(&spools).unwrap();
         let options = ["--spool", spools.as_str()];
         let mut recording = start(trace.to_str().unwrap(), &options, &program, ["0", "5", "1", "7"]);
