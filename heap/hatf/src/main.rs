@@ -22,6 +22,7 @@ fn run() -> ExitCode {
         command::Command::Record(options) => command::record::run(&options),
         #[cfg(feature = "watch")]
         command::Command::Watch(options) => command::watch::run(&options),
+        command::Command::Inspect(options) => command::inspect::run(&options),
         command::Command::Cc(options) => command::cc::run(&options),
         command::Command::Recover(options) => command::recover::run(&options),
         command::Command::Report(options) => command::report::run(&options),

@@ -46,6 +46,7 @@ mod path_json;
 mod processes;
 mod program;
 mod recover;
+mod registers;
 mod spool;
 mod start;
 
@@ -53,6 +54,8 @@ use std::ffi::OsString;
 
 pub use hatf_record::{Clock, NotFollowed, Stop, WhenFull};
 
+#[cfg(target_arch = "x86_64")]
+pub use attach::while_stopped;
 #[doc(hidden)]
 pub use fuzz_drain::drain_any;
 pub use ongoing::{Ongoing, SpoolState};
@@ -66,6 +69,7 @@ pub use processes::{
 };
 pub use program::{LinkedIn, NotRecorded, NotRecordedReason, linked_in, not_recorded};
 pub use recover::{Recovered, Spooled};
+pub use registers::ThreadRegisters;
 pub use spool::{SPOOL_BYTES, memory_left};
 #[cfg(target_arch = "x86_64")]
 pub use start::record_process;
@@ -106,6 +110,18 @@ pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
 /// Always returns an error.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn record_process(process: u32, _: &mut dyn hatf_trace::EventSink, _: RecordOptions<'_>) -> Result<Outcome> {
+    command_of_process(process).map(|_| unreachable!())
+}
+
+/// Reports that the process cannot be stopped, like [`command_of_process`].
+///
+/// # Errors
+/// Always returns an error.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn while_stopped<T: Send>(
+    process: u32,
+    _: impl FnOnce(&[ThreadRegisters]) -> T + Send,
+) -> Result<(T, std::time::Duration)> {
     command_of_process(process).map(|_| unreachable!())
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod fragmentation;
 mod infer;
+pub(crate) mod inspect;
 pub(crate) mod leaks;
 pub(crate) mod model;
 pub(crate) mod processes;
@@ -59,6 +60,7 @@ Record:
   run            Run a program and show which of its functions hold memory
   record         Run a program, or attach to one, and record its heap in a trace
   watch          Watch a program's heap live while it runs
+  inspect        What is the memory of a running process that nobody recorded?
   recover        Complete the trace of an interrupted recording
   cc             Compile a program so that its loads and stores are counted
   symbolize      Write function names into a trace, so that it can be read elsewhere
@@ -112,6 +114,7 @@ Examples:
   hatf run ./program --its arguments           functions that hold memory, and an HTML report
   hatf watch ./program --its arguments         functions that hold memory, live
   hatf record -o perl.mtf perl -e 'print 1'    record every malloc and free of a program
+  hatf inspect 1234                            resident memory of a process: live, free, pinned
   hatf recover                                 list interrupted recordings
   hatf report perl.mtf                         summarize the heap
   hatf report perl.mtf --format json | jq .peak
@@ -157,6 +160,7 @@ pub(crate) enum Command {
     Record(record::Record),
     #[cfg(feature = "watch")]
     Watch(watch::Watch),
+    Inspect(inspect::Inspect),
     Cc(cc::Cc),
     Recover(recover::Recover),
     Report(Report),

@@ -42,21 +42,30 @@ impl Written {
 
     /// Writes the trace produced by `give`, with a clock resolution of this many nanoseconds.
     pub(crate) fn write<R>(&self, resolution: u64, give: impl FnOnce(&mut dyn EventSink) -> Result<R>) -> Result<R> {
-        write_file(&self.output, Preset::Default, |write, sink| {
-            let heap = HeapOptions { write, resolution, group_records: GROUP_RECORDS, plain: false };
-            let mut writer = HeapWriter::new(sink, &heap)?;
-            match give(&mut writer) {
-                Ok(given) => writer.finish().map(|losses| {
-                    warn_of_losses("heap", &losses);
-                    given
-                }),
-                Err(error) => {
-                    writer.abandon();
-                    Err(error)
-                }
-            }
-        })
+        write_trace(&self.output, resolution, give)
     }
+}
+
+/// Writes the trace produced by `give` to a file, with a clock resolution of this many nanoseconds.
+pub(super) fn write_trace<R>(
+    path: &Path,
+    resolution: u64,
+    give: impl FnOnce(&mut dyn EventSink) -> Result<R>,
+) -> Result<R> {
+    write_file(path, Preset::Default, |write, sink| {
+        let heap = HeapOptions { write, resolution, group_records: GROUP_RECORDS, plain: false };
+        let mut writer = HeapWriter::new(sink, &heap)?;
+        match give(&mut writer) {
+            Ok(given) => writer.finish().map(|losses| {
+                warn_of_losses("heap", &losses);
+                given
+            }),
+            Err(error) => {
+                writer.abandon();
+                Err(error)
+            }
+        }
+    })
 }
 
 /// Creates a file and calls `write` to fill it, passing it the options for Meta-TF formats. The file appears only if

@@ -7,10 +7,12 @@ mod frame;
 mod maps;
 mod ptrace;
 mod remote_call;
+mod stop;
 mod stopped_thread;
 mod target;
 mod unsafe_code;
 
+pub use stop::while_stopped;
 pub(super) use target::read_any;
 
 use std::ffi::{CStr, CString, OsString};

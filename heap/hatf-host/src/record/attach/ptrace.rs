@@ -12,6 +12,14 @@ pub(super) fn ptrace(request: libc::c_uint, thread: i32, address: usize, data: u
     }
 }
 
+/// Returns the registers of a stopped thread.
+pub(super) fn registers(thread: i32) -> io::Result<libc::user_regs_struct> {
+    // SAFETY: all zeros is a valid value of this struct of integers.
+    let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+    ptrace(libc::PTRACE_GETREGS, thread, 0, (&raw mut registers) as usize)?;
+    Ok(registers)
+}
+
 /// Returns the next status change of a thread, or `None` if the status does not change in time.
 pub(super) fn wait(thread: i32, time: Duration) -> io::Result<Option<i32>> {
     let begun = Instant::now();

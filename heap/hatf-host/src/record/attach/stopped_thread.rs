@@ -16,7 +16,7 @@ use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
 use std::time::{Duration, Instant};
 
 use super::frame;
-use super::ptrace::{ptrace, wait};
+use super::ptrace::{ptrace, registers, wait};
 use super::target::Target;
 use hatf_trace::{Error, Result};
 
@@ -52,7 +52,7 @@ pub(super) struct StoppedThread<'t> {
 }
 
 /// The ptrace event of a thread that this process stopped, whatever signal the thread received.
-const EVENT_STOP: i32 = 128;
+pub(super) const EVENT_STOP: i32 = 128;
 
 impl<'t> StoppedThread<'t> {
     /// Stops a thread in which functions can be called.
@@ -137,9 +137,7 @@ impl<'t> StoppedThread<'t> {
             ptrace(libc::PTRACE_CONT, thread, 0, usize::try_from(signal).unwrap_or_default())?;
         }
         seized.remove(&thread);
-        // SAFETY: all zeros is a valid value of this struct of integers.
-        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-        ptrace(libc::PTRACE_GETREGS, thread, 0, (&raw mut registers) as usize)?;
+        let registers = registers(thread)?;
         let mut vectors = vec![0; VECTORS];
         let mut place = libc::iovec { iov_base: vectors.as_mut_ptr().cast(), iov_len: vectors.len() };
         ptrace(libc::PTRACE_GETREGSET, thread, XSTATE, (&raw mut place) as usize)?;

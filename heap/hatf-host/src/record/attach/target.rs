@@ -51,11 +51,11 @@ fn own_sigreturn() -> Option<u64> {
 }
 
 /// Returns a field of `/proc/N/status`.
-fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
+pub(super) fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
     status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
-fn refused(process: u32, why: &str) -> Error {
+pub(super) fn refused(process: u32, why: &str) -> Error {
     Error::Trace(format!("process {process} {why}").into())
 }
 
@@ -196,16 +196,21 @@ impl Target {
 
     /// Returns the threads of the process, the main thread first.
     pub(super) fn threads(&self) -> Vec<i32> {
-        let entries = fs::read_dir(format!("/proc/{}/task", self.process)).into_iter().flatten().flatten();
-        let mut threads: Vec<i32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-        threads.sort_by_key(|thread| (thread.unsigned_abs() != self.process, *thread));
-        threads
+        threads(self.process)
     }
 
     /// Returns an error that says why the process cannot be recorded.
     pub(super) fn refused(&self, why: &str) -> Error {
         refused(self.process, why)
     }
+}
+
+/// Returns the threads of a process, the main thread first.
+pub(super) fn threads(process: u32) -> Vec<i32> {
+    let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let mut threads: Vec<i32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    threads.sort_by_key(|thread| (thread.unsigned_abs() != process, *thread));
+    threads
 }
 
 /// Returns the arguments of a process, or its name if it has no arguments.
