@@ -138,13 +138,15 @@ pub(crate) struct Window<'m> {
     memory: &'m dyn Memory,
     pages: Pages,
     start: u64,
+    /// The bytes, of which the first `length` were read.
     bytes: Vec<u8>,
+    length: usize,
 }
 
 impl<'m> Window<'m> {
     /// Creates a reader of the memory whose page states are known.
     pub(crate) fn new(memory: &'m dyn Memory, pages: Pages) -> Self {
-        Self { memory, pages, start: 0, bytes: Vec::new() }
+        Self { memory, pages, start: 0, bytes: Vec::new(), length: 0 }
     }
 
     /// Returns the page states.
@@ -162,13 +164,13 @@ impl<'m> Window<'m> {
 
     fn at(&self, address: u64) -> Option<[u64; 2]> {
         let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
-        let (words, _) = self.bytes.get(offset..offset.checked_add(16)?)?.as_chunks::<8>();
+        let (words, _) = self.bytes.get(..self.length)?.get(offset..offset.checked_add(16)?)?.as_chunks::<8>();
         Some([u64::from_ne_bytes(*words.first()?), u64::from_ne_bytes(*words.get(1)?)])
     }
 
     fn fill(&mut self, address: u64) -> Result<()> {
         self.start = address & !(PAGE - 1);
-        self.bytes.clear();
+        self.length = 0;
         if self.pages.state(address) == Page::Absent {
             return Err(Inconsistency::new(address, "a block header is in a page that was never written"));
         }
@@ -176,12 +178,16 @@ impl<'m> Window<'m> {
         while end - self.start < WINDOW && self.pages.state(end) != Page::Absent {
             end += PAGE;
         }
-        self.bytes.resize(usize::try_from(end - self.start).unwrap_or_default(), 0);
-        let read = self.memory.read(self.start, &mut self.bytes);
-        read.map_err(|_| {
-            self.bytes.clear();
-            Inconsistency::new(address, "the memory cannot be read")
-        })
+        let length = usize::try_from(end - self.start).unwrap_or_default();
+        if self.bytes.len() < length {
+            self.bytes.resize(length, 0);
+        }
+        let read = self.bytes.get_mut(..length).map(|bytes| self.memory.read(self.start, bytes));
+        if !matches!(read, Some(Ok(()))) {
+            return Err(Inconsistency::new(address, "the memory cannot be read"));
+        }
+        self.length = length;
+        Ok(())
     }
 }
 

@@ -159,6 +159,10 @@ fn main(memory: &dyn Memory, mappings: &[Mapping], found: &Arenas, arena: &Arena
     let size = word(memory, arena.top.saturating_add(8))? & !super::chunks::FLAGS;
     let end = arena.top.checked_add(size).filter(|top_end| *top_end <= end);
     let end = end.ok_or_else(|| Inconsistency::new(arena.top, "the free memory of the main arena is too large"))?;
+    if end.saturating_sub(base).abs_diff(arena.system) > PAGE {
+        let what = format!("the main arena has {} bytes from the system, but another size", arena.system);
+        return Err(Inconsistency::new(arena.start, what));
+    }
     read(memory, base, base, end, Some(arena.top), Place::Main).map(Some)
 }
 
