@@ -162,6 +162,12 @@ impl<'m> Window<'m> {
         self.at(address).ok_or_else(|| Inconsistency::new(address, "the memory cannot be read"))
     }
 
+    /// Returns two words without reading more, or `None` if their page has no content.
+    pub(crate) fn probe(&self, address: u64) -> Option<[u64; 2]> {
+        let read = || words(self.memory, address, 2).ok()?.try_into().ok();
+        self.at(address).or_else(|| (self.pages.state(address) != Page::Absent).then(read)?)
+    }
+
     fn at(&self, address: u64) -> Option<[u64; 2]> {
         let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
         let (words, _) = self.bytes.get(..self.length)?.get(offset..offset.checked_add(16)?)?.as_chunks::<8>();

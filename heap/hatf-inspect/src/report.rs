@@ -8,10 +8,13 @@ use serde::{Serialize, Serializer};
 use crate::{Account, Heap, Kind};
 
 /// Number of sizes in the report.
-const SIZES: usize = 10;
+const SIZES: usize = 8;
 
 /// Reciprocal of the share of resident memory from which a kind is mentioned after the first sentence.
 const NOTABLE: u64 = 5;
+
+/// Reciprocal of the share of resident memory from which a kind has a row in the text.
+const SHOWN: u64 = 1000;
 
 /// Reciprocal of the share of live bytes from which the blocks of a size are mentioned.
 const NOTABLE_SIZE: u64 = 10;
@@ -140,10 +143,11 @@ impl Inspection {
                 "{} of {} resident are pages of files, such as libraries, which other processes may share.".to_owned()
             }
             Kind::Shared => "{} of {} resident are shared memory.".to_owned(),
+            Kind::Anonymous if self.live.is_none() => "{} of {} resident are anonymous mappings.".to_owned(),
             Kind::Anonymous => "{} of {} resident are not in malloc, but in anonymous mappings, such as the heap of a \
-                                language runtime."
+                                language runtime. hatf record --pages records the calls that map memory."
                 .to_owned(),
-            Kind::Named => "{} of {} resident are in named mappings, which are not from malloc.".to_owned(),
+            Kind::Named => "{} of {} resident are in mappings with names other than those of files.".to_owned(),
         };
         Note::new(text).with(of)
     }
@@ -182,13 +186,21 @@ impl Report for Inspection {
     fn page(&self) -> Page {
         let mut page = Page::new(format!("process {}: {}", self.process, self.command));
         self.sentences().into_iter().for_each(|note| page.push(note));
+        let values = [Value::Time(self.stopped_ns), Value::Count(self.threads), Value::Count(self.arenas)];
+        page.push(Note::new("stopped for {}; threads: {}; arenas: {}").with(values));
         page.heading("RESIDENT MEMORY");
         let mut table = Table::new([Column::key("kind"), Column::new("bytes"), Column::new("")]);
+        let mut others = 0;
         for kind in Kind::ALL {
             let bytes = self.account.get(kind);
-            if bytes > 0 {
+            if bytes.saturating_mul(SHOWN) >= self.resident && bytes > 0 {
                 table.row([Value::text(self.name(kind)), Value::Bytes(bytes), Value::Part(bytes, self.resident)]);
+            } else {
+                others += bytes;
             }
+        }
+        if others > 0 {
+            table.row([Value::text("others"), Value::Bytes(others), Value::Part(others, self.resident)]);
         }
         table.sum([Value::text("all"), Value::Bytes(self.resident), Value::Blank]);
         page.push(table);
@@ -210,9 +222,6 @@ impl Report for Inspection {
             }
             page.push(table);
         }
-        page.subheading("");
-        let values = [Value::Time(self.stopped_ns), Value::Count(self.threads), Value::Count(self.arenas)];
-        page.push(Note::new("Stopped for {}; threads: {}; arenas: {}").with(values));
         page
     }
 }

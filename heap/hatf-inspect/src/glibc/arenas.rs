@@ -12,8 +12,8 @@ use crate::{Inconsistency, Mapping, Result};
 
 /// The number of lists of free blocks.
 const LISTS: usize = 127;
-/// Offsets of `top` in an arena: since 2.27, before, and without fast bins.
-const TOPS: [u64; 3] = [96, 88, 16];
+/// Offsets of `top` in an arena: since 2.27, before, and since 2.43, which has no fast bins.
+const TOPS: [u64; 3] = [96, 88, 8];
 /// The offset of the lists after `top`.
 const LISTS_AFTER: u64 = 16;
 /// The offset of the pointer to the next arena after `top`.
@@ -246,7 +246,7 @@ impl Arenas {
             let bytes = (index + 5) / 2;
             let [mapped_bytes, most_bytes, base] = [0, 1, 2].map(|next| self.data.get(bytes + next).copied());
             let (mapped, most, mapped_bytes, base) = (mapped?, most?, mapped_bytes?, base?);
-            let is_count = mapped <= most && (mapped == 0) == (mapped_bytes == 0) && mapped_bytes % PAGE == 0;
+            let is_count = mapped <= most && (mapped == 0 || mapped_bytes >= mapped * PAGE);
             let is_base = segment.contains(&base) || (base == 0 && limit? == MOST_MAPPED);
             let fits = mapped_bytes <= most_bytes? && mapped <= limit? && fixed? <= 1 && limit? >= 16;
             (is_count && is_base && fits && most <= limit?).then_some(Counts { mapped, mapped_bytes, base })

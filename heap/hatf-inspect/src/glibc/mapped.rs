@@ -37,7 +37,8 @@ pub(super) fn regions(
             }
         }
         sum = (regions.len() as u64, regions.iter().map(|region| region.end - region.start).sum());
-        if sum == (counts.mapped, counts.mapped_bytes) {
+        // The count of bytes becomes wrong in glibc 2.43 when aligned blocks are freed.
+        if sum.0 == counts.mapped && (sum.1 == counts.mapped_bytes || counts.mapped_bytes % PAGE != 0) {
             return Ok(regions);
         }
     }
@@ -51,32 +52,45 @@ pub(super) fn regions(
 /// Finds the mapped blocks in a mapping, at its start and directly after each other, or everywhere.
 fn search(memory: &dyn Memory, mapping: &Mapping, everywhere: bool, regions: &mut Vec<Region>) -> Result<()> {
     let mut window = Window::new(memory, Pages::read(memory, mapping.start, mapping.end)?);
-    let (mut lowest, mut at) = (mapping.start, mapping.start);
-    while at < mapping.end {
-        match block(&mut window, mapping, lowest, at) {
-            Some((start, chunk)) => {
+    let mut start = mapping.start;
+    while start < mapping.end {
+        match block(&mut window, mapping, start, everywhere) {
+            Some(chunk) => {
                 let pages = Pages::read(memory, start, chunk.end())?;
                 regions.push(Region { start, end: chunk.end(), place: Place::Mapped, chunks: vec![chunk], pages });
-                (lowest, at) = (chunk.end(), chunk.end());
+                start = chunk.end();
             }
-            None if everywhere => at += PAGE,
+            None if everywhere => start += PAGE,
             None => break,
         }
     }
     Ok(())
 }
 
-/// Returns the block whose header is in the page at an address, and the start of its mapping, which must not precede
-/// `lowest`.
-fn block(window: &mut Window<'_>, mapping: &Mapping, lowest: u64, page: u64) -> Option<(u64, Chunk)> {
-    // The content of an aligned block begins at a power of two, or at the end of a page, and follows the header.
-    let places = [0].into_iter().chain((5..=12).map(|power| (1 << power) - 16));
-    places.map(|place| page + place).find_map(|address| {
-        let [before, head] = window.pair(address).ok()?;
-        let (start, size) = (address.checked_sub(before)?, head & !FLAGS);
-        let end = address.checked_add(size)?;
-        let is_block =
-            head & FLAGS == MAPPED && size >= LEAST && size % 16 == 0 && end % PAGE == 0 && start % PAGE == 0;
-        (is_block && start >= lowest && end <= mapping.end).then(|| (start, Chunk::new(address, size, State::Live)))
-    })
+/// Returns the block whose mapping starts at an address.
+///
+/// The header of an aligned block is before the first aligned address of the mapping. The header that the block had
+/// before it was aligned remains at the start of the mapping, so the highest place with a valid header counts.
+fn block(window: &mut Window<'_>, mapping: &Mapping, start: u64, everywhere: bool) -> Option<Chunk> {
+    let mut read = |address| match everywhere && address - start < PAGE {
+        // All pages are read, so they are read together.
+        true => window.pair(address).ok(),
+        false => window.probe(address),
+    };
+    let [_, first] = read(start)?;
+    let is_far = first & FLAGS == MAPPED && first & !FLAGS & (PAGE - 1) == 0;
+    let alignments = (4..=30).map(|power| 1 << power).take_while(|alignment| is_far || *alignment <= PAGE);
+    let places = alignments.filter_map(|alignment: u64| (start + 16).checked_next_multiple_of(alignment));
+    places
+        .take_while(|place| *place < mapping.end)
+        .filter_map(|place| {
+            let address = place - 16;
+            let [before, head] = read(address)?;
+            let size = head & !FLAGS;
+            let end = address.checked_add(size)?;
+            let is_block =
+                head & FLAGS == MAPPED && size >= LEAST && size % 16 == 0 && end % PAGE == 0 && end <= mapping.end;
+            (is_block && address.checked_sub(before) == Some(start)).then(|| Chunk::new(address, size, State::Live))
+        })
+        .last()
 }

@@ -81,7 +81,7 @@ impl Image {
 
     /// Writes an arena whose lists of free blocks are empty.
     fn arena(&mut self, version: Version, at: u64, next: u64, top: u64, system: u64) {
-        let to_top = if version.has_fast_bins { 96 } else { 16 };
+        let to_top = if version.has_fast_bins { 96 } else { 8 };
         self.put(at + to_top, [top, 0]);
         for list in 0..127 {
             let head = at + to_top + 16 + 16 * list;
@@ -151,7 +151,7 @@ fn image(version: Version) -> Image {
         image.link(version, fast + 16, 0);
     }
     let arena = ARENA + version.heap_header;
-    let to_top = if version.has_fast_bins { 96 } else { 16 };
+    let to_top = if version.has_fast_bins { 96 } else { 8 };
     let first = (arena + to_top + 2104).next_multiple_of(16);
     let headers = image.blocks(first, ARENA + SIZE, &[0x1000, 0x2001, 0x30]);
     image.put(ARENA, [arena, 0, SIZE, SIZE]);
@@ -174,7 +174,7 @@ fn image(version: Version) -> Image {
 /// Returns the live blocks of [`image`].
 fn expected(version: Version) -> Vec<Block> {
     let cache = (version.lists * (version.count + 8) + 8).next_multiple_of(16);
-    let to_top = if version.has_fast_bins { 96 } else { 16 };
+    let to_top = if version.has_fast_bins { 96 } else { 8 };
     let first = (ARENA + version.heap_header + to_top + 2104).next_multiple_of(16);
     let fast = SEGMENT + cache + 0x100 + 0x400 + 0xa0;
     let mut blocks =

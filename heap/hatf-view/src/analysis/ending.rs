@@ -13,6 +13,8 @@ pub enum Ending {
     Unknown,
     /// The end of the program is missing: the recorder stopped before it, or could not observe it.
     NotRecorded,
+    /// The trace is a snapshot of a running process, from `hatf inspect`.
+    Snapshot,
     /// The program exited.
     Exited {
         /// The exit status.
@@ -58,6 +60,8 @@ pub struct EndObserver {
     ending: Ending,
     /// Whether `hatf record` wrote the trace.
     is_recorded: bool,
+    /// Whether `hatf inspect` wrote the trace.
+    is_snapshot: bool,
     last_failed: Option<FailedRequest>,
     /// Whether recording is off.
     is_off: bool,
@@ -80,6 +84,7 @@ impl EndObserver {
     #[must_use]
     pub fn ending(&self) -> Ending {
         match self.ending {
+            Ending::Unknown if self.is_snapshot => Ending::Snapshot,
             Ending::Unknown if self.is_recorded => Ending::NotRecorded,
             Ending::Killed { .. } if self.oom_kill => Ending::OutOfMemory { limit: self.limit },
             ending => ending,
@@ -131,6 +136,7 @@ impl Observer for EndObserver {
     fn user_metadata(&mut self, user_metadata: &UserMetadata) {
         self.oom_kill |= user_metadata.get("oom_kill").is_some_and(|kill| *kill == true);
         self.limit = self.limit.or(user_metadata.get("memory_limit").and_then(serde_json::Value::as_u64));
+        self.is_snapshot |= user_metadata.contains_key("snapshot");
         self.is_recorded |= user_metadata.get("recorder").is_some_and(|recorder| !recorder.is_null());
     }
 }
@@ -162,6 +168,7 @@ mod tests {
         assert_eq!(of(&[image, EventKind::Killed { signal: 9 }]), Ending::Killed { signal: 9 });
         assert_eq!(of(&[image, exit, image]), Ending::NotRecorded);
         assert_eq!(observe("host", &[image]).ending(), Ending::Unknown);
+        assert_eq!(observe("snapshot", &[]).ending(), Ending::Snapshot);
     }
 
     #[test]

@@ -181,6 +181,12 @@ impl<'s> Suppressed<'s> {
     }
 }
 
+/// Removes what a snapshot does not show about live blocks.
+fn without_history(mut leak: GroupLeak) -> GroupLeak {
+    (leak.startup, leak.ages, leak.growth) = Default::default();
+    leak
+}
+
 impl<'s> Leaks<'s> {
     /// Builds the report, with tables formatted as specified.
     #[must_use]
@@ -213,8 +219,13 @@ impl<'s> Leaks<'s> {
             }
         }
         let group_of: HashMap<u64, u32> = sites.iter().map(|(site, _, group)| (*site, *group)).collect();
-        let left =
+        let mut left =
             leaked.groups(startup.end.tick, |site| group_of.get(&site).map(|_| 0)).remove(&0).unwrap_or_default();
+        // The order of the blocks in a snapshot is not that of their allocations.
+        let is_snapshot = ending == Ending::Snapshot;
+        if is_snapshot {
+            left = without_history(left);
+        }
         let groups = Groups::new(places, &counts);
         let grouped = Grouped { places, groups: &groups, inclusive: false };
         let found = leaked.groups(startup.end.tick, |site| group_of.get(&site).copied());
@@ -231,7 +242,7 @@ impl<'s> Leaks<'s> {
             let group = known.and_then(|number| groups.groups.get(number as usize)).unwrap_or(&nothing);
             GroupReport {
                 key: places.keys().get(number as usize).map(Key::of),
-                leak,
+                leak: if is_snapshot { without_history(leak) } else { leak },
                 name: name_of(places, number),
                 in_sentence: function_name(places, &groups, number, Measure::Leaked)
                     .unwrap_or_else(|| NOT_KNOWN.to_owned()),
@@ -309,7 +320,10 @@ impl<'s> Leaks<'s> {
         if self.is_end {
             ending(self.ending, self.end, Some(self.live.bytes)).into_iter().for_each(|text| page.note(text));
         }
-        page.push(if self.is_end {
+        page.push(if self.ending == Ending::Snapshot {
+            Note::new("{} in {} blocks are live; a snapshot contains neither their functions nor their ages")
+                .with(amount(self.live))
+        } else if self.is_end {
             Note::new("{} in {} blocks are live at the end").with(amount(self.live))
         } else {
             let at = [Value::Count(tick), Value::Time(time)];
@@ -324,6 +338,9 @@ impl<'s> Leaks<'s> {
         }
         if self.left.live.blocks == 0 {
             page.note("nothing else is live");
+            return;
+        }
+        if self.ending == Ending::Snapshot {
             return;
         }
         let startup = self.left.startup;
@@ -456,6 +473,9 @@ impl Leaks<'_> {
     /// Adds the report to a page.
     pub fn describe(&self, page: &mut Page) {
         self.verdict(page);
+        if self.ending == Ending::Snapshot {
+            return;
+        }
         if let Some(mean) = self.sampling {
             let text = "sampled trace: one block per {} on average. Figures are estimates for all blocks.";
             page.push(Note::new(text).with([Value::Bytes(mean)]));

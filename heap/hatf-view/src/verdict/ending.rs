@@ -22,6 +22,9 @@ pub fn ending(ending: Ending, duration: u64, live: Option<u64>) -> Option<String
     let with = live.map_or_else(String::new, |live| format!(", with {} live", Value::Bytes(live)));
     Some(match ending {
         Ending::Unknown => return None,
+        Ending::Snapshot => {
+            format!("A snapshot of a running process{with}; it does not contain the history of the blocks.")
+        }
         Ending::NotRecorded => format!("The trace ends{after}{with}; it does not show how the program ended."),
         Ending::Exited { status: 0 } => format!("Exited with status 0{after}."),
         Ending::Exited { status } => format!("Exited with status {status}{after}{with}."),
@@ -66,6 +69,8 @@ mod tests {
             "Killed by the kernel's OOM killer after 2.00 s, with 1 B live; its cgroup is limited to 96.0 MiB."
         );
         assert_eq!(text(Ending::OutOfMemory { limit: None }, 0, None), "Killed by the kernel's OOM killer.");
+        let snapshot = "A snapshot of a running process, with 1 B live; it does not contain the history of the blocks.";
+        assert_eq!(text(Ending::Snapshot, 0, Some(1)), snapshot);
         let cut = "The trace ends after 2.00 s, with 1 B live; it does not show how the program ended.";
         assert_eq!(text(Ending::NotRecorded, 2_000_000_000, Some(1)), cut);
     }

@@ -34,7 +34,7 @@ use hatf_trace::stacks::Stacks;
 use metatf_page::{Note, Page, Report as Paged, Value};
 use serde::{Serialize, Serializer};
 
-use crate::analysis::{Report, ReportBuilder};
+use crate::analysis::{Ending, Report, ReportBuilder};
 use crate::calls::{Folding, GroupBy, Groups, Place, Places, title};
 #[cfg(feature = "native")]
 use crate::suppress::Suppressions;
@@ -82,6 +82,10 @@ impl Facts<'_> {
         let mut say = |text: String, measure, at| all.push(Sentence { text, measure, at });
         let live = (!report.sizes_only).then_some(total.leaked.bytes);
         ending(report.ending, report.duration, live).into_iter().for_each(|text| say(text, "live", "end"));
+        if report.ending == Ending::Snapshot {
+            say(self.left(), "leaked", "end");
+            return all;
+        }
         programs(&report.programs).into_iter().for_each(|text| say(text, "live", ""));
         self.last_failed().into_iter().for_each(|text| say(text, "live", "end"));
         if !report.sizes_only {
@@ -172,6 +176,7 @@ impl Facts<'_> {
         let never = match &self.report.programs.unrecorded {
             Some(program) => format!("were live when the process executed {}", program.name()),
             None if is_complete => "were never freed".to_owned(),
+            None if self.report.ending == Ending::Snapshot => "were live".to_owned(),
             None => "were live at the end".to_owned(),
         };
         let text = match all.blocks {

@@ -26,7 +26,7 @@ const MODULES: u64 = 1 << 33;
 const MODULES_END: u64 = 1 << 47;
 
 /// User metadata keys defined by the format rather than by the program.
-pub(super) const KEYS: [&str; 51] = [
+pub(super) const KEYS: [&str; 54] = [
     "program",
     "command",
     "host",
@@ -78,6 +78,9 @@ pub(super) const KEYS: [&str; 51] = [
     "function",
     "oom_kill",
     "memory_limit",
+    "snapshot",
+    "arenas",
+    "thread_caches",
 ];
 
 /// Clocks with which the recorder stamps events.

@@ -17,6 +17,7 @@ mod guest;
 mod hazards;
 mod hostile_spool;
 mod idle;
+mod inspect;
 mod kills;
 mod lab;
 mod leaks;
