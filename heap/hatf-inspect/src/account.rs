@@ -116,7 +116,8 @@ impl Account {
     fn add_region(&mut self, region: &Region) {
         let first = region.chunks.first().map_or(region.end, |chunk| chunk.address);
         let resident = |start, end| region.pages.resident(start, end);
-        self.add(Kind::Overhead, resident(region.start, first));
+        let last = region.chunks.last().map_or(region.end, |chunk| chunk.end());
+        self.add(Kind::Overhead, resident(region.start, first) + resident(last, region.end));
         let is_free = |chunk: &Chunk| matches!(chunk.state(), State::Free | State::Fast | State::Top);
         let mut chunks = &region.chunks[..];
         while let [first, after @ ..] = chunks {
@@ -126,8 +127,7 @@ impl Account {
                 State::Internal => self.add(Kind::Overhead, all),
                 State::Cached => self.add(Kind::Caches, all),
                 State::Live => {
-                    let header = if region.place == Place::Mapped { 16 } else { 8 };
-                    let header = resident(first.address, first.address + 16).min(header);
+                    let header = resident(first.address, first.address + 16).min(region.header(*first));
                     self.add(Kind::Overhead, header);
                     self.add(Kind::Live, all - header);
                 }

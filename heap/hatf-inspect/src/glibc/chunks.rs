@@ -85,6 +85,15 @@ pub(crate) struct Region {
     pub(crate) pages: Pages,
 }
 
+impl Region {
+    /// Returns the number of bytes of a block that do not belong to its content.
+    pub(crate) fn header(&self, chunk: Chunk) -> u64 {
+        // A block in an arena also uses the first word of the next header, and so does a mapped block since 2.43, after
+        // which there is room for a header.
+        if self.place == Place::Mapped && self.end == chunk.end() { 16 } else { 8 }
+    }
+}
+
 /// Reads the blocks from `start`, up to `top` if it is known, or else up to the marks at the end of a heap.
 pub(super) fn walk(window: &mut Window<'_>, start: u64, end: u64, top: Option<u64>) -> Result<Vec<Chunk>> {
     let mut chunks = Vec::new();

@@ -55,10 +55,10 @@ fn search(memory: &dyn Memory, mapping: &Mapping, everywhere: bool, regions: &mu
     let mut start = mapping.start;
     while start < mapping.end {
         match block(&mut window, mapping, start, everywhere) {
-            Some(chunk) => {
-                let pages = Pages::read(memory, start, chunk.end())?;
-                regions.push(Region { start, end: chunk.end(), place: Place::Mapped, chunks: vec![chunk], pages });
-                start = chunk.end();
+            Some((chunk, end)) => {
+                let pages = Pages::read(memory, start, end)?;
+                regions.push(Region { start, end, place: Place::Mapped, chunks: vec![chunk], pages });
+                start = end;
             }
             None if everywhere => start += PAGE,
             None => break,
@@ -67,18 +67,19 @@ fn search(memory: &dyn Memory, mapping: &Mapping, everywhere: bool, regions: &mu
     Ok(())
 }
 
-/// Returns the block whose mapping starts at an address.
+/// Returns the block whose mapping starts at an address, and the end of the mapping. Since glibc 2.43, the mapping has
+/// room for another header at its end.
 ///
 /// The header of an aligned block is before the first aligned address of the mapping. The header that the block had
 /// before it was aligned remains at the start of the mapping, so the highest place with a valid header counts.
-fn block(window: &mut Window<'_>, mapping: &Mapping, start: u64, everywhere: bool) -> Option<Chunk> {
+fn block(window: &mut Window<'_>, mapping: &Mapping, start: u64, everywhere: bool) -> Option<(Chunk, u64)> {
     let mut read = |address| match everywhere && address - start < PAGE {
         // All pages are read, so they are read together.
         true => window.pair(address).ok(),
         false => window.probe(address),
     };
     let [_, first] = read(start)?;
-    let is_far = first & FLAGS == MAPPED && first & !FLAGS & (PAGE - 1) == 0;
+    let is_far = first & FLAGS == MAPPED && matches!(first & !FLAGS & (PAGE - 1), 0 | 0xff0);
     let alignments = (4..=30).map(|power| 1 << power).take_while(|alignment| is_far || *alignment <= PAGE);
     let places = alignments.filter_map(|alignment: u64| (start + 16).checked_next_multiple_of(alignment));
     places
@@ -87,10 +88,12 @@ fn block(window: &mut Window<'_>, mapping: &Mapping, start: u64, everywhere: boo
             let address = place - 16;
             let [before, head] = read(address)?;
             let size = head & !FLAGS;
-            let end = address.checked_add(size)?;
-            let is_block =
-                head & FLAGS == MAPPED && size >= LEAST && size % 16 == 0 && end % PAGE == 0 && end <= mapping.end;
-            (is_block && address.checked_sub(before) == Some(start)).then(|| Chunk::new(address, size, State::Live))
+            let end = address.checked_add(size).filter(|end| end % PAGE == 0 || end % PAGE == PAGE - 16)?;
+            let end = end.checked_next_multiple_of(PAGE)?;
+            let is_block = head & FLAGS == MAPPED && size >= LEAST && size % 16 == 0 && end <= mapping.end;
+            // The lowest bit of the distance states whether huge pages are used.
+            let is_here = address.checked_sub(before & !1) == Some(start);
+            (is_block && is_here).then(|| (Chunk::new(address, size, State::Live), end))
         })
         .last()
 }

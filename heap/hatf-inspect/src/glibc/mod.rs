@@ -49,11 +49,9 @@ impl Heap {
     /// Returns the live blocks in the order of their addresses.
     pub fn live(&self) -> impl Iterator<Item = Block> {
         let blocks = self.regions.iter().flat_map(|region| region.chunks.iter().map(move |chunk| (region, chunk)));
-        blocks.filter(|(_, chunk)| chunk.state() == State::Live).map(|(region, chunk)| {
-            // A block in an arena also uses the first word of the next header.
-            let header = if region.place == Place::Mapped { 16 } else { 8 };
-            Block { address: chunk.address + 16, usable: chunk.size() - header }
-        })
+        blocks
+            .filter(|(_, chunk)| chunk.state() == State::Live)
+            .map(|(region, chunk)| Block { address: chunk.address + 16, usable: chunk.size() - region.header(*chunk) })
     }
 
     /// Returns the number of arenas.

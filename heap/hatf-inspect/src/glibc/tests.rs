@@ -32,8 +32,8 @@ const V2_28: Version = Version {
 const V2_31: Version = Version { count: 2, ..V2_28 };
 const V2_36: Version = Version { is_mangled: true, has_huge_pages: true, heap_header: 48, ..V2_31 };
 const V2_42: Version = Version { lists: 76, counts_room: true, ..V2_36 };
-const LATER: Version = Version { has_fast_bins: false, ..V2_42 };
-const VERSIONS: [Version; 5] = [V2_28, V2_31, V2_36, V2_42, LATER];
+const V2_43: Version = Version { has_fast_bins: false, ..V2_42 };
+const VERSIONS: [Version; 5] = [V2_28, V2_31, V2_36, V2_42, V2_43];
 
 const DATA: u64 = 0x7f00_0000_0000;
 const MAIN: u64 = DATA + 0x1c80;
@@ -156,7 +156,7 @@ fn image(version: Version) -> Image {
     let headers = image.blocks(first, ARENA + SIZE, &[0x1000, 0x2001, 0x30]);
     image.put(ARENA, [arena, 0, SIZE, SIZE]);
     image.arena(version, arena, MAIN, headers[3], SIZE);
-    image.put(OWN, [0, 0x20000 | 2]);
+    image.put(OWN, [0, if version.has_fast_bins { 0x20000 } else { 0x1fff0 } | 2]);
     image.put(OWN + 0x20000, [0, 0]);
     let counts = [1, 65_536, 1, 0_u64];
     if version.has_huge_pages {
@@ -177,8 +177,13 @@ fn expected(version: Version) -> Vec<Block> {
     let to_top = if version.has_fast_bins { 96 } else { 8 };
     let first = (ARENA + version.heap_header + to_top + 2104).next_multiple_of(16);
     let fast = SEGMENT + cache + 0x100 + 0x400 + 0xa0;
-    let mut blocks =
-        vec![(SEGMENT + cache, 0xf8), (fast + 0xc0, 0x2ff8), (OWN, 0x1fff0), (first, 0xff8), (first + 0x3000, 0x28)];
+    let mut blocks = vec![
+        (SEGMENT + cache, 0xf8),
+        (fast + 0xc0, 0x2ff8),
+        (OWN, if version.has_fast_bins { 0x1fff0 } else { 0x1ffe8 }),
+        (first, 0xff8),
+        (first + 0x3000, 0x28),
+    ];
     if !version.has_fast_bins {
         blocks.extend([(fast, 0x58), (fast + 0x60, 0x58)]);
         blocks.sort_unstable();
