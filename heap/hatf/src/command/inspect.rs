@@ -20,8 +20,8 @@ use super::written::write_trace;
 /// Resident memory is divided into live blocks, free memory that malloc_trim would return, free memory in pages with
 /// live blocks, stacks, files and others. The first sentence states which kind is the largest, and what to do.
 ///
-/// The heap of glibc's malloc is read from outside. The process stops for about a millisecond per 4 MB of heap and then
-/// continues. For other allocators, the report only lists the mappings.
+/// The heap of glibc's malloc is read from outside. The process stops meanwhile, for about a millisecond per megabyte,
+/// and then continues. For other allocators, the report only lists the mappings.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -60,7 +60,7 @@ Record:
   run            Run a program and show which of its functions hold memory
   record         Run a program, or attach to one, and record its heap in a trace
   watch          Watch a program's heap live while it runs
-  inspect        What is the memory of a running process that nobody recorded?
+  inspect        Show what the memory of a running process consists of, without a recording
   recover        Complete the trace of an interrupted recording
   cc             Compile a program so that its loads and stores are counted
   symbolize      Write function names into a trace, so that it can be read elsewhere
