@@ -145,7 +145,7 @@ impl Inspection {
             Kind::Shared => "{} of {} resident are shared memory.".to_owned(),
             Kind::Anonymous if self.live.is_none() => "{} of {} resident are anonymous mappings.".to_owned(),
             Kind::Anonymous => "{} of {} resident are not in malloc, but in anonymous mappings, such as the heap of a \
-                                language runtime. hatf record --pages records the calls that map memory."
+                                language runtime or of another allocator. hatf record --pages records the calls that map memory."
                 .to_owned(),
             Kind::Named => "{} of {} resident are in mappings with names other than those of files.".to_owned(),
         };

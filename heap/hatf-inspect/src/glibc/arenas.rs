@@ -110,7 +110,7 @@ fn ring(memory: &dyn Memory, mappings: &[Mapping], start: u64, top: u64) -> Opti
     let mut at = start;
     loop {
         let is_data = |mapping: &Mapping| mapping.is_writable && mapping.contains(at);
-        if !seen.insert(at) || seen.len() > MOST_ARENAS || at % 16 != 0 || !mappings.iter().any(is_data) {
+        if !seen.insert(at) || seen.len() > MOST_ARENAS || !at.is_multiple_of(16) || !mappings.iter().any(is_data) {
             return None;
         }
         let read = words(memory, at, (top + SIZE_AFTER) / 8).ok()?;

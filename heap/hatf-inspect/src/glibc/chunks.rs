@@ -121,7 +121,8 @@ pub(super) fn walk(window: &mut Window<'_>, start: u64, end: u64, top: Option<u6
         }
         let is_mark = top.is_none() && size == 16 && at + 32 == end;
         let next = at.checked_add(size).filter(|next| next.checked_add(16).is_some_and(|after| after <= end));
-        let Some(next) = next.filter(|_| is_mark || (size >= LEAST && size % 16 == 0 && head & MAPPED == 0)) else {
+        let Some(next) = next.filter(|_| is_mark || (size >= LEAST && size.is_multiple_of(16) && head & MAPPED == 0))
+        else {
             return wrong(at, format!("a block has the header {head:#x}, which is not a valid size"));
         };
         let [copy, following] = window.pair(next)?;

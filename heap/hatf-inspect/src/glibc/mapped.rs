@@ -90,7 +90,7 @@ fn block(window: &mut Window<'_>, mapping: &Mapping, start: u64, everywhere: boo
             let size = head & !FLAGS;
             let end = address.checked_add(size).filter(|end| end % PAGE == 0 || end % PAGE == PAGE - 16)?;
             let end = end.checked_next_multiple_of(PAGE)?;
-            let is_block = head & FLAGS == MAPPED && size >= LEAST && size % 16 == 0 && end <= mapping.end;
+            let is_block = head & FLAGS == MAPPED && size >= LEAST && size.is_multiple_of(16) && end <= mapping.end;
             // The lowest bit of the distance states whether huge pages are used.
             let is_here = address.checked_sub(before & !1) == Some(start);
             (is_block && is_here).then(|| (Chunk::new(address, size, State::Live), end))

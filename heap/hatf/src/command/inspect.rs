@@ -1,6 +1,7 @@
 //! `hatf inspect`: shows what the memory of a running process consists of.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -88,11 +89,13 @@ pub(crate) fn run(options: &Inspect) -> Result<u8> {
     }
     let account = Account::new(heap.as_ref(), &mappings, &threads);
     let not_read = match (&heap, &problem) {
-        (Some(_), _) => None,
+        (Some(_), _) => other_allocator(&mappings).map(|name| {
+            format!("The process also uses {name}, whose blocks are not counted: they are in the anonymous mappings.")
+        }),
         (None, Some(problem)) => Some(format!(
             "The heap does not add up {problem}. Its blocks are therefore not counted, and only the mappings are listed."
         )),
-        (None, None) => Some(without_heap(&mappings)),
+        (None, None) => Some(without_heap(process, &mappings)),
     };
     let inspection = Inspection {
         process,
@@ -155,13 +158,21 @@ fn is_c_library(mapping: &Mapping) -> bool {
     mapping.name.contains("/libc.so.6") || mapping.name.contains("/libc-2.")
 }
 
+/// Returns the name of a library that replaces the C library's allocator.
+fn other_allocator(mappings: &[Mapping]) -> Option<&'static str> {
+    let names = ["jemalloc", "mimalloc", "tcmalloc"];
+    names.into_iter().find(|name| mappings.iter().any(|mapping| mapping.name.contains(&format!("/lib{name}"))))
+}
+
 /// Explains why a process has no heap that can be read.
-fn without_heap(mappings: &[Mapping]) -> String {
+fn without_heap(process: u32, mappings: &[Mapping]) -> String {
     let has = |part: &str| mappings.iter().any(|mapping| mapping.name.contains(part));
-    let allocators = ["jemalloc", "mimalloc", "tcmalloc"];
-    let other = allocators.into_iter().find(|name| has(&format!("/lib{name}")));
-    let why = match other {
+    // The fifth byte of an ELF file states the size of its addresses.
+    let mut start = [0; 5];
+    let program = fs::File::open(format!("/proc/{process}/exe")).and_then(|mut file| file.read_exact(&mut start));
+    let why = match other_allocator(mappings) {
         Some(name) => format!("The process uses {name}"),
+        None if program.is_ok() && start == *b"\x7fELF\x01" => "The process is a 32-bit program".to_owned(),
         None if has("/ld-musl") => "The process uses the allocator of musl".to_owned(),
         None if mappings.iter().any(is_c_library) => "glibc's malloc has no blocks in this process".to_owned(),
         None => "The process does not use glibc's malloc".to_owned(),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{compiled, hatf};
+use crate::common::{compiled, compiled_from, hatf};
 use hatf_trace::event::Call;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
@@ -48,7 +48,7 @@ impl Running {
     fn performs(&mut self, command: &str) -> i64 {
         writeln!(self.child.stdin.as_mut().unwrap(), "{command}").unwrap();
         let answer = self.answer();
-        answer.trim().parse().unwrap_or_else(|_| panic!("{command}: {answer:?}"))
+        answer.trim().parse().map_err(|_| answer).unwrap()
     }
 
     fn id(&self) -> String {
@@ -266,9 +266,33 @@ fn processes_that_cannot_be_inspected() {
     let traced = || hatf(["inspect", &process.to_string()]).exits(1).says("is traced by process");
     let run: Run = hatf_host::record::while_stopped(process, |_| traced()).unwrap().0;
     drop(run);
+    // A process that was stopped remains stopped.
+    // SAFETY: the child has not been waited for.
+    unsafe { libc::kill(process.cast_signed(), libc::SIGSTOP) };
     hatf(["inspect", &process.to_string()]).exits(0);
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    assert!(status.contains("State:\tT (stopped)"), "{status}");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// A program without a C library has mappings only.
+#[test]
+fn programs_without_glibc() {
+    let folder = Folder::new();
+    folder.write(
+        "alone.c",
+        "void _start(void) { for (;;) __asm__ volatile(\"syscall\" ::\"a\"(34L) : \"rcx\", \"r11\", \"memory\"); }",
+    );
+    let flags = ["-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector"];
+    let Some(program) = compiled_from(&folder.join("alone.c"), &folder, "alone", &flags) else { return };
+    let mut child = Command::new(program).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let run = hatf(["inspect", &child.id().to_string()]).exits(0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let text = run.prints("The process does not use glibc's malloc, so only the mappings are listed.").text();
+    assert!(text.contains("stacks") && !text.contains("live blocks"), "{text}");
 }
 
 /// Threads that allocate all the time, an exec and an exit meanwhile, and killed inspections do no harm.
