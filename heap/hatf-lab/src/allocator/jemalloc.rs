@@ -458,7 +458,10 @@ impl Allocator for Jemalloc {
 
     fn at(&mut self, time: u64, acts: &mut Acts) {
         let arena = self.arena();
-        self.recount(arena, |runs| Some(runs.at(time, acts)));
+        self.recount(arena, |runs| {
+            runs.at(time, acts);
+            Some(())
+        });
     }
 
     fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {

@@ -293,17 +293,21 @@ mod tests {
     #[test]
     fn advice_that_can_be_applied() {
         let outcomes = outcomes(&[
-            ("glibc", 500),
-            ("glibc:tcache=0", 499),
-            ("jemalloc", 1000),
-            ("jemalloc:arenas=1", 800),
-            ("mimalloc", 500),
-            ("mimalloc:purge=0", 400),
-            ("all others", 2000),
+            ("glibc", 500 << 20),
+            ("glibc:tcache=0", 499 << 20),
+            ("jemalloc", 1000 << 20),
+            ("jemalloc:arenas=1", 800 << 20),
+            ("mimalloc", 500 << 20),
+            ("mimalloc:purge=0", 400 << 20),
+            ("all others", 2000 << 20),
         ]);
         let by = KnownBy::Module("libjemalloc.so.2".to_owned());
-        let whatif =
-            WhatIf::new(Totals::default(), Now { known_by: by, ..now("jemalloc") }, [Some(5000), Some(64)], &outcomes);
+        let whatif = WhatIf::new(
+            Totals::default(),
+            Now { known_by: by, ..now("jemalloc") },
+            [Some(5000 << 20), Some(64)],
+            &outcomes,
+        );
         let advice: Vec<_> = whatif.advice.iter().map(|of| (of.allocator, of.set, of.without.as_deref())).collect();
         let expected = [
             ("mimalloc:purge=0", "MIMALLOC_DECOMMIT_DELAY=0 LD_PRELOAD=libmimalloc.so.2", None),
@@ -315,17 +319,18 @@ mod tests {
         for line in [
             "now: jemalloc, because libjemalloc.so.2 is loaded",
             "run or link the program without libjemalloc.so.2: the environment alone has no effect",
-            "at most 4.88 KiB private, of which malloc uses 1000 B according to the prediction; no allocator can save \
-             the other 3.91 KiB",
+            "at most 4.88 GiB private, of which malloc uses 1000 MiB according to the prediction; no allocator can save \
+             the other 3.91 GiB",
             "at most 64 B were requested by the program's own calls (mmap, brk)",
             "saves 60.0% of the peak, 12.0% of the program's private memory",
         ] {
             assert!(out.contains(line), "{line}: {out}");
         }
         // The prediction can exceed the memory that the kernel reported.
-        let private = [Some(900), None];
+        let private = [Some(900 << 20), None];
         let out = printed(&WhatIf::new(Totals::default(), now("jemalloc"), private, &outcomes));
-        let line = "at most 900 B private when the kernel was queried; the 1000 B predicted for malloc include memory";
+        let line =
+            "at most 900 MiB private when the kernel was queried; the 1000 MiB predicted for malloc include memory";
         assert!(out.contains(line), "{out}");
     }
 
