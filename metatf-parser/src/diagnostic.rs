@@ -105,12 +105,15 @@ pub(crate) struct Draft {
     /// The location and the new text of the item that replaces [`LINE`] in the help.
     line: Option<(Span, String)>,
     suggestion: Option<Suggestion>,
+    /// Whether the hint only describes the grammar.
+    is_general: bool,
 }
 
 impl Draft {
     pub(crate) fn new(code: Code, span: Span, message: impl Into<String>) -> Draft {
         let (label, secondary) = (String::new(), Vec::new());
-        Draft { code, message: message.into(), span, label, secondary, help: None, line: None, suggestion: None }
+        let message = message.into();
+        Draft { code, message, span, label, secondary, help: None, line: None, suggestion: None, is_general: false }
     }
 
     pub(crate) fn message(&self) -> &str {
@@ -161,6 +164,12 @@ impl Draft {
         self
     }
 
+    /// Declares that the hint only describes the grammar, so that a repair of the text is better.
+    pub(crate) fn general(mut self) -> Draft {
+        self.is_general = true;
+        self
+    }
+
     /// Adds an edit that replaces `span` with `text`. Predefined records are not part of the text, so nothing is added
     /// for them.
     pub(crate) fn replace(mut self, span: Span, text: impl Into<String>) -> Draft {
@@ -186,6 +195,20 @@ impl Draft {
     }
 }
 
+/// The diagnostics of a text.
+pub(crate) struct Finished {
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The locations of the diagnostics whose hints only describe the grammar.
+    general: HashSet<(Code, Range<usize>)>,
+}
+
+impl Finished {
+    /// Checks whether the hint of a diagnostic only describes the grammar.
+    pub(crate) fn is_general(&self, found: &Diagnostic) -> bool {
+        self.general.contains(&(found.code, found.primary.span.clone()))
+    }
+}
+
 /// Maximum number of diagnostics. More of them would not help and would cost time on hostile input. Errors take
 /// precedence over warnings.
 pub(crate) const MOST_DIAGNOSTICS: usize = 100;
@@ -197,13 +220,16 @@ pub(crate) struct Reporter<'a> {
     /// For each diagnostic, the edit of the item in its help.
     lines: Vec<Option<(Span, String)>>,
     seen: HashSet<(Code, Span)>,
+    /// The diagnostics whose hints only describe the grammar.
+    general: HashSet<(Code, Range<usize>)>,
     errors: usize,
     warnings: usize,
 }
 
 impl<'a> Reporter<'a> {
     pub(crate) fn new(source: &'a Source<'a>) -> Reporter<'a> {
-        Reporter { source, list: Vec::new(), lines: Vec::new(), seen: HashSet::new(), errors: 0, warnings: 0 }
+        let (list, lines, seen, general) = (Vec::new(), Vec::new(), HashSet::new(), HashSet::new());
+        Reporter { source, list, lines, seen, general, errors: 0, warnings: 0 }
     }
 
     pub(crate) fn add(&mut self, draft: Draft) {
@@ -213,6 +239,9 @@ impl<'a> Reporter<'a> {
             return;
         }
         *count += 1;
+        if draft.is_general {
+            self.general.insert((draft.code, draft.span.range()));
+        }
         let secondary = draft.secondary.into_iter().map(|(span, text)| self.place(span, text)).collect();
         let primary = self.place(draft.span, draft.label);
         self.lines.push(draft.line);
@@ -258,14 +287,14 @@ impl<'a> Reporter<'a> {
     }
 
     /// Returns the diagnostics in text order. If there is a syntax error, removes diagnostics that it may have caused.
-    pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
+    pub(crate) fn finish(mut self) -> Finished {
         if self.list.iter().any(|d| d.code.is_syntax()) {
             self.list.retain(|d| !d.code.needs_whole_text());
         }
         self.list.sort_by_key(|d| (d.severity == Severity::Warning, d.primary.span.start, d.code));
         self.list.truncate(MOST_DIAGNOSTICS);
         self.list.sort_by_key(|d| (d.primary.span.start, d.code));
-        self.list
+        Finished { diagnostics: self.list, general: self.general }
     }
 
     /// Checks whether a hint contains [`LINE`].

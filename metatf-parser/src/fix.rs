@@ -2,7 +2,7 @@
 
 use crate::codes::Severity;
 use crate::diagnostic::{Diagnostic, MOST_DIAGNOSTICS};
-use crate::parse::{Parsed, parse};
+use crate::parse::{Parsed, parse, parse_once};
 use crate::text::MOST_BYTES;
 
 /// Maximum total number of bytes to parse in all attempts. Parsing this many bytes takes a few seconds at most. Real
@@ -32,14 +32,15 @@ pub fn fix(text: &[u8]) -> Fixed {
             let suggestion = diagnostic.suggestion.as_ref().filter(|s| s.certain && work < MOST_WORK)?;
             let edited = suggestion.apply(&text)?;
             work += edited.len().max(1);
-            let again = parse("", &edited);
+            let again = parse_once(&edited);
             let edit =
                 Edit { diagnostic, start: suggestion.span.start, inserted: suggestion.text.len(), text: &edited };
-            edit.improves(&parsed, &again).then(|| (diagnostic.clone(), edited, again))
+            edit.improves(&parsed, &again).then(|| (diagnostic.clone(), edited))
         });
-        let Some((diagnostic, edited, again)) = better else { break };
+        let Some((diagnostic, edited)) = better else { break };
         fixed.push(diagnostic);
-        (text, parsed) = (edited, again);
+        text = edited;
+        parsed = parse("", &text);
     }
     Fixed { text, fixed }
 }

@@ -22,7 +22,8 @@
 //! ```
 //!
 //! The stages are `text` (UTF-8), `lexer` (tokens, comments, nesting depth), `syntax` (a syntax tree, built with pest
-//! one item at a time), `resolve` (names, lookup and checks, one file for each family of rules) and [`schema`]. Modules
+//! one item at a time), `resolve` (names, lookup and checks, one file for each family of rules) and [`schema`]. After a
+//! syntax error, `repair` searches for an edit of a few tokens that makes the text valid. Modules
 //! import only from earlier stages, as shown in DESIGN.md. [`Code`] lists the rules with the section of the
 //! specification that states each of them. No input causes a panic, and no stage recurses deeper than the 32 levels
 //! that a DTD may nest.
@@ -52,6 +53,7 @@ mod position;
 #[cfg(feature = "index")]
 mod rename;
 mod render;
+mod repair;
 mod resolve;
 mod rules;
 pub mod schema;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::diagnostic::{Diagnostic, Reporter};
+use crate::diagnostic::{Finished, Reporter};
 use crate::lexer::{self, Kind, Lexed, Token};
 use crate::span::{Source, Span};
 
@@ -11,12 +11,19 @@ const MOST_BYTES: usize = 200;
 const MOST_TOKENS: usize = 400;
 
 /// Inserts the items of the text in the hints, and returns the diagnostics.
-pub(crate) fn finish(mut report: Reporter) -> Vec<Diagnostic> {
+pub(crate) fn finish(mut report: Reporter) -> Finished {
     if report.needs_lines() {
         let items = Items::new(report.source);
         report.insert_lines(|place, text| items.as_ref()?.edited(place, text));
     }
     report.finish()
+}
+
+/// Returns the item at an offset of a text, or the whole definition or statement that contains the item.
+pub(crate) fn item(text: &str, offset: usize, is_whole: bool) -> Option<String> {
+    let source = Source::new(text.as_bytes());
+    let items = Items::new(&source)?;
+    items.around(Span::at(offset), "", is_whole).or_else(|| items.around(Span::at(offset), "", false))
 }
 
 /// The items of a text.
@@ -36,6 +43,11 @@ impl<'t> Items<'t> {
     /// Returns the item at a location, with another text in place of the location: a statement, the head of a
     /// definition, or an item of a field list.
     fn edited(&self, place: Span, text: &str) -> Option<String> {
+        self.around(place, text, false)
+    }
+
+    /// Works like [`edited`](Self::edited), but if `is_whole` is set, does not return only an item of a list.
+    fn around(&self, place: Span, text: &str, is_whole: bool) -> Option<String> {
         let tokens = &self.lexed.tokens;
         // An insertion belongs to the token before it.
         let is_insertion = place.start() == place.end() && !text.is_empty();
@@ -66,7 +78,7 @@ impl<'t> Items<'t> {
                 return Some(format!("{};", self.shown(first, end, place, text)?));
             }
         }
-        match self.list_item(start, at, end) {
+        match self.list_item(start, at, end).filter(|_| !is_whole) {
             Some(List { item, .. }) if item.len() > 1 => self.shown(item.start, item.end, place, text),
             // The name and the list of a record.
             Some(List { open, close, .. })

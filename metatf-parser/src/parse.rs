@@ -2,14 +2,14 @@
 
 use crate::ast::Ast;
 use crate::codes::Severity;
-use crate::diagnostic::{Diagnostic, Reporter};
+use crate::diagnostic::{Diagnostic, Finished, Reporter};
 #[cfg(feature = "index")]
 use crate::index::Index;
 #[cfg(feature = "index")]
 use crate::lexer::Lexed;
 use crate::schema::Dtd;
 use crate::span::Source;
-use crate::{lexer, line, resolve, syntax, text};
+use crate::{lexer, line, repair, resolve, syntax, text};
 
 /// The result of parsing a DTD.
 #[derive(Clone, Debug)]
@@ -40,11 +40,23 @@ impl Parsed {
 /// proportional to the length of the text.
 #[must_use]
 pub fn parse(name: &str, text: &[u8]) -> Parsed {
+    let (dtd, finished) = check(text);
+    let diagnostics = repair::improve(text, finished, &check);
+    Parsed { dtd, diagnostics, name: name.to_owned() }
+}
+
+/// Works like [`parse`] without repairs.
+pub(crate) fn parse_once(text: &[u8]) -> Parsed {
+    let (dtd, finished) = check(text);
+    Parsed { dtd, diagnostics: finished.diagnostics, name: String::new() }
+}
+
+fn check(text: &[u8]) -> (Option<Dtd>, Finished) {
     let source = Source::new(text);
     let mut report = Reporter::new(&source);
     let dtd = syntax_tree(text, &source, &mut report).and_then(|(text, ast)| resolve::resolve(&ast, text, &mut report));
     let failed = report.failed();
-    Parsed { dtd: dtd.filter(|_| !failed), diagnostics: line::finish(report), name: name.to_owned() }
+    (dtd.filter(|_| !failed), line::finish(report))
 }
 
 fn syntax_tree<'t>(text: &'t [u8], source: &Source, report: &mut Reporter) -> Option<(&'t str, Ast<'t>)> {
@@ -72,5 +84,6 @@ pub fn index(text: &[u8]) -> Index {
     let source = Source::new(text);
     let mut report = Reporter::new(&source);
     let index = syntax_tree(text, &source, &mut report).map(|(text, ast)| resolve::index(&ast, text, &mut report));
-    Index { diagnostics: line::finish(report), ..index.unwrap_or_default() }
+    let diagnostics = repair::improve(text, line::finish(report), &check);
+    Index { diagnostics, ..index.unwrap_or_default() }
 }

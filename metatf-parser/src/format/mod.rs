@@ -31,7 +31,7 @@ pub fn format(_name: &str, text: &[u8]) -> Result<String, Vec<Diagnostic>> {
     if let Some((text, lexed)) = &lexed {
         syntax::parse(text, lexed, &mut report);
     }
-    let Some((text, lexed)) = lexed.filter(|_| !report.failed()) else { return Err(line::finish(report)) };
+    let Some((text, lexed)) = lexed.filter(|_| !report.failed()) else { return Err(line::finish(report).diagnostics) };
     let tree = nodes::tree(&lexed);
     Ok(print::print(text, &source, &lexed, &tree))
 }

@@ -561,6 +561,10 @@ impl<'a> Looker<'_, 'a> {
             && let Some((own, item)) = own_of(&record.ast.fields, name)
         {
             let message = format!("`{name}` is a type, and a count is a field");
+            let is_field = |field: &ast::FieldItem| matches!(field, ast::FieldItem::Name(field) if field.text == item);
+            if matches!(&record.ast.fields, ast::FieldItem::Group(fields) if fields.iter().any(is_field)) {
+                return Some(draft(self.raw.site, message).help(format!("write `{item}*{own}: {name}`")));
+            }
             let item = match TYPES.contains(&item) {
                 true => format!("{}: {item}", own.strip_suffix('s').unwrap_or("item")),
                 false => item.to_owned(),
@@ -628,10 +632,20 @@ impl<'a> Looker<'_, 'a> {
         Some(setting.misspelt(code, message.to_owned()).also(self.raw.site, "the field"))
     }
 
+    /// Creates a diagnostic for a missing width if an annotation is probably the width in another notation.
+    fn other_width(&self, message: &str) -> Option<Draft> {
+        let names = foreign::SIZE_NAMES.iter().filter(|name| !matches!(**name, "bits" | "count"));
+        let setting = names.filter_map(|name| self.lookup.annotation(name)).next()?;
+        let place = setting.name.span;
+        let message = format!("{message}: `{}` has no effect", setting.name.text);
+        Some(Draft::new(Code::NoWidth, place, message).also(self.raw.site, "the field").write(place, "width"))
+    }
+
     fn no_width(&self, report: &mut Reporter) {
         let name = self.raw.name;
         let message = format!("field `{name}` has no width");
-        report.add(self.misspelt(Code::NoWidth, Property::Width, &message).unwrap_or_else(|| {
+        let misspelt = self.misspelt(Code::NoWidth, Property::Width, &message).or_else(|| self.other_width(&message));
+        report.add(misspelt.unwrap_or_else(|| {
             let word = self.lookup.find(Property::Interpretation).and_then(|f| report.source.text(f.setting.value_span));
             let help = match word.filter(|word| *word != "none" && word.len() < 60) {
                 Some(word) => format!("write `{name}: u32 {word}` in the field list, or add `{name}.width = 4;`"),

@@ -48,16 +48,18 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
             .label("the text ends here");
         return match statement_before(text, text.len()) {
             Some(line) if rules.contains(&Rule::missing_semicolon) => draft.help(format!("write `{line};`")),
-            _ => draft.help(form(rules, "", text, lexed, index)),
+            _ => draft.help(form(rules, "", text, lexed, index)).general(),
         };
     };
     let found = text.get(token.span.range()).unwrap_or_default();
     if token.kind == Kind::Unknown {
         let (place, word) = ascii_word(text, token);
-        return Draft::new(Code::UnknownCharacter, token.span, format!("unexpected character `{}`", escape(found)))
+        let draft = Draft::new(Code::UnknownCharacter, token.span, format!("unexpected character `{}`", escape(found)))
             .label(format!("expected {expected}"))
             .help(unknown_help(text, token))
             .line(place, word);
+        let is_letter = found == "#" || found.starts_with(char::is_alphabetic);
+        return if is_letter { draft } else { draft.general() };
     }
     let word = index.checked_sub(1).and_then(|before| lexed.tokens.get(before)).and_then(|t| text.get(t.span.range()));
     if let Some(help) = word.and_then(foreign).filter(|_| rules.contains(&Rule::missing_colon)) {
@@ -83,6 +85,7 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     let draft = Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
         .label(format!("expected {expected}"))
         .help(form(rules, found, text, lexed, index))
+        .general()
         .line(
             Span::at(index.checked_sub(1).and_then(|before| lexed.tokens.get(before)).map_or(0, |t| t.span.end())),
             match word {

@@ -195,6 +195,7 @@ impl Builder<'_, '_, '_> {
             let found = self.first_token(&number);
             Draft::new(Code::Syntax, self.tight(&number), format!("expected `;`, found `{found}`"))
                 .write(self.tight(&pair), word.as_str())
+                .general()
         });
         self.wide_numbers(pair);
         Some(())

@@ -8,6 +8,7 @@ mod memory;
 mod mistakes;
 mod mutations;
 mod predicted;
+mod repairs;
 mod schema;
 mod short;
 mod suggestions;

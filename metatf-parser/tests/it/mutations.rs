@@ -9,10 +9,10 @@ use std::path::Path;
 use metatf_parser::{format, parse, shorten};
 
 /// A small random number generator (xorshift) that makes every run the same.
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -30,7 +30,7 @@ fn texts() -> Vec<String> {
 }
 
 /// Splits a string into words, single punctuation characters and runs of whitespace.
-fn pieces(text: &str) -> Vec<String> {
+pub(crate) fn pieces(text: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let class = |c: char| {
         if c.is_alphanumeric() || c == '_' {

@@ -464,7 +464,7 @@ impl<'t> Corrector<'_, 't> {
             |word: &&Word| word.is_name() && !matches!(word.text, "pub" | "public" | "export" | "packed" | "const");
         let names: Vec<&Word> = head.iter().filter(is_plain).collect();
         // A list with a value in braces.
-        if head.iter().any(|word| word.text == "(") {
+        if head.iter().any(|word| word.text == "(") || head.first().is_some_and(|word| word.text == "section") {
             return None;
         }
         let last = names.last()?;

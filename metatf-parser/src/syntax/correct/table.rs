@@ -594,14 +594,7 @@ rows! {
     // Types.
     Type, TYPE {
         "type NAME =|as|is|:= KIND" => "type $1: $2";
-        "type NAME : = KIND" => "type $1: $2";
         "type NAME - > KIND" => "type $1: $2";
-        "type NAME KIND" => "type $1: $2";
-        "type KIND NAME" => "type $2: $1";
-        "type KIND = NAME" => "type $2: $1";
-    }
-    Type, "the name of a type has no quotes" {
-        "type TEXT : KIND" => "type $1: $2";
     }
     Type, HYPHEN {
         "type NAME - NAME : KIND" => "type $1_$2: $3";
@@ -633,9 +626,6 @@ rows! {
         "type|record|rec|struct|event|message|def|fn|entry|packet NAME : ( LIST )" => "$1: ($2)";
         "type|record|rec|struct|event|message|def|fn|entry|packet NAME =|:= ( LIST )" => "$1: ($2)";
         "type|record|rec|struct|event|message|def|fn|entry|packet NAME ( LIST )" => "$1: ($2)";
-        "NAME = ( LIST )" => "$1: ($2)";
-        "NAME : = ( LIST )" => "$1: ($2)";
-        "NAME : : ( LIST )" => "$1: ($2)";
         "NAME - > ( LIST )" => "$1: ($2)";
         "NAME INT : ( LIST )" => "$1: ($3)", "; in its block, write `tag.value = $2;`";
         "INT : ( LIST )" => "record_$1: ($2)", "; in its block, write `tag.value = $1;`";
@@ -645,9 +635,6 @@ rows! {
         "NAME : [ LIST ]" => "$1: ($2)";
         "NAME : < LIST >" => "$1: ($2)";
         "NAME [ LIST ]" => "$1: ($2)";
-    }
-    Record, "the name of a record has no quotes" {
-        "TEXT : ( LIST )" => "$1: ($2)";
     }
     Record, HYPHEN {
         "NAME - NAME : ( LIST )" => "$1_$2: ($3)";
@@ -712,8 +699,6 @@ rows! {
     }
     Statement, EQUALS {
         "NAME . PROPERTY VALUE" => "$1.$2 = $3;";
-        "NAME , PROPERTY = VALUE" => "$1.$2 = $3;";
-        "NAME [ PROPERTY ] = VALUE" => "$1.$2 = $3;";
         "NAME [ TEXT ] = VALUE" => "$1.$2 = $3;";
         "PROPERTY ( NAME ) = VALUE" => "$2.$1 = $3;";
     }
@@ -795,12 +780,8 @@ rows! {
     }
     Assignment, EQUALS {
         "PROPERTY : VALUE" => "$1 = $2;";
-        "PROPERTY == VALUE" => "$1 = $2;";
         "PROPERTY : = VALUE" => "$1 = $2;";
         "PROPERTY VALUE" => "$1 = $2;";
-    }
-    Assignment, "a type's block contains properties without a field" {
-        ". PROPERTY = VALUE" => "$1 = $2;";
     }
     Assignment, "a list of names is a string" {
         "values = NAMES" => "values = $1;";
@@ -808,9 +789,6 @@ rows! {
     }
     Assignment, "a string has double quotes" {
         "PROPERTY = CHARACTERS" => "$1 = $2;";
-    }
-    Assignment, "a statement ends with `;`" {
-        "PROPERTY = VALUE ," => "$1 = $2;";
     }
     Assignment, "a list of names is the value of a property" {
         "NUMBERED" => "values = $1;";
