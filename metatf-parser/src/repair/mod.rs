@@ -65,10 +65,14 @@ pub(crate) fn improve(text: &[u8], finished: Finished, check: Check) -> Vec<Diag
             continue;
         }
         let least = context.rank_of(found.suggestion.as_ref());
+        let has_line = found.help.as_ref().is_some_and(|help| help.starts_with("write `"));
+        if least == Some(Rank::Valid) && has_line {
+            continue;
+        }
         if least == Some(Rank::Valid) {
             repaired.extend(context.written(found.suggestion.as_ref()).map(|repair| (index, repair)));
         } else if let Some(repair) = context.repair(found.primary.span.start)
-            && least.is_none_or(|least| repair.rank < least)
+            && least.is_none_or(|least| repair.rank < least && !repair.is_guess)
         {
             repaired.push((index, repair));
         }
@@ -98,6 +102,8 @@ enum Rank {
 /// A repair of one mistake.
 struct Repair {
     rank: Rank,
+    /// Whether the repair removes or invents a word, or may change the meaning.
+    is_guess: bool,
     help: String,
     suggestion: Suggestion,
 }
@@ -180,7 +186,7 @@ impl Context<'_> {
         let suggestion = suggestion?.clone();
         let edited = String::from_utf8(suggestion.apply(self.text.as_bytes())?).ok()?;
         let help = format!("write `{}`", line::item(&edited, suggestion.span.start, false)?);
-        Some(Repair { rank: Rank::Valid, help, suggestion })
+        Some(Repair { rank: Rank::Valid, is_guess: false, help, suggestion })
     }
 
     /// Returns the state of an edited text, its schema, and the number of warnings.
@@ -258,7 +264,8 @@ impl Context<'_> {
         let span = part.range.start + best.state.old.start..part.range.start + best.state.old.end;
         let text = best.state.text.get(best.state.new.clone())?.to_owned();
         let certain = best.rank == Rank::Valid && best.cost <= MOST_CERTAIN && lines.len() == 1;
-        Some(Repair { rank: best.rank, help, suggestion: Suggestion { span, text, certain } })
+        let suggestion = Suggestion { span, text, certain };
+        Some(Repair { rank: best.rank, is_guess: best.state.is_guess, help, suggestion })
     }
 
     /// Returns the cheapest repairs of equal costs and different meanings.

@@ -453,6 +453,7 @@ impl<'t> Corrector<'_, 't> {
             .label("expected `,`")
             .also(next.span, "the next field")
             .help(format!("write `{fields}`"));
+        let draft = if is_known(second) { draft } else { draft.general() };
         Some(if is_known(first) || is_known(second) { draft.replace(place, ",") } else { draft.propose(place, ",") })
     }
 
