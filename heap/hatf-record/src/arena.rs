@@ -19,6 +19,8 @@ const HEAD: usize = 16;
 pub(crate) struct Arena {
     bytes: UnsafeCell<[u8; BYTES]>,
     used: AtomicUsize,
+    /// The number of blocks that have not been released.
+    live: AtomicUsize,
 }
 
 // SAFETY: each byte is handed out at most once, by an atomic addition.
@@ -26,7 +28,7 @@ unsafe impl Sync for Arena {}
 
 impl Arena {
     pub(crate) const fn new() -> Self {
-        Self { bytes: UnsafeCell::new([0; BYTES]), used: AtomicUsize::new(0) }
+        Self { bytes: UnsafeCell::new([0; BYTES]), used: AtomicUsize::new(0), live: AtomicUsize::new(0) }
     }
 
     /// Returns zeroed memory, or null if not enough is left or the alignment exceeds a page.
@@ -45,6 +47,7 @@ impl Arena {
         if reserved.is_err() {
             return null_mut();
         }
+        self.live.fetch_add(1, Ordering::SeqCst);
         // SAFETY: [block - HEAD, block + size) is inside the arena and was not handed out before. The head is aligned
         // for a `usize`, because `block` and HEAD are multiples of 16.
         unsafe {
@@ -52,6 +55,16 @@ impl Arena {
             block.sub(HEAD).cast::<usize>().write(size);
             block.cast()
         }
+    }
+
+    /// Releases a block, whose memory is not reused. Returns whether it was the last one.
+    pub(crate) fn release(&self) -> bool {
+        self.live.fetch_sub(1, Ordering::SeqCst) == 1
+    }
+
+    /// Returns whether any block has not been released.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.live.load(Ordering::SeqCst) != 0
     }
 
     /// Returns whether the arena allocated a block.
@@ -107,5 +120,6 @@ mod tests {
         let all = arena.allocate(BYTES - HEAD, 16);
         assert!(!all.is_null() && arena.owns(all));
         assert!(arena.allocate(0, 1).is_null() && !arena.owns(null_mut()));
+        assert!(arena.has_blocks() && arena.release() && !arena.has_blocks());
     }
 }

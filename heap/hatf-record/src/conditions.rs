@@ -59,9 +59,36 @@ impl Conditions {
     /// A large block exists or existed, so the untouched pages of ending blocks may have to be recorded.
     pub const LARGE: Self = Self(65536);
     /// `hatf` sleeps; the next hook wakes it. Not set if only some of the calls are recorded.
-    pub const BELL: Self = Self(131_072);
+    pub const BELL: Self = Self(1 << 17);
+    /// The allocator calls hooked functions itself, so each hook must hide the calls of its real function.
+    pub const REENTRANT: Self = Self(1 << 18);
+    /// Recording is off and nothing else is to be done: hooks only call the real function. Follows from the other bits.
+    pub const OFF_PATH: Self = Self(1 << 30);
+    /// Blocks are sampled, and calls that begin or end no sampled block need no other work. Follows from the other bits.
+    pub const SAMPLED_PATH: Self = Self(1 << 31);
     /// Only some of the calls are recorded.
     pub const PART: Self = Self(Self::SAMPLE.0 | Self::ONLY_THREADS.0 | Self::ONLY_MODULES.0 | Self::SIZES.0);
+
+    /// Returns these conditions with the path that follows from them: one of the last two bits, or neither.
+    const fn with_path(self) -> Self {
+        const NEVER: u32 = Conditions::CHANGE.0 | Conditions::INJECTED.0;
+        // Each call may have to record something else, or is counted only if its thread is recorded.
+        const NOT_SAMPLED: u32 = Conditions::PAGES.0
+            | Conditions::PROCESSORS.0
+            | Conditions::ONLY_THREADS.0
+            | Conditions::REENTRANT.0;
+        let bits = self.0 & !(Self::OFF_PATH.0 | Self::SAMPLED_PATH.0);
+        let path = if bits & NEVER != 0 {
+            0
+        } else if bits & Self::OFF.0 != 0 {
+            Self::OFF_PATH.0
+        } else if bits & Self::SAMPLE.0 != 0 && bits & NOT_SAMPLED == 0 {
+            Self::SAMPLED_PATH.0
+        } else {
+            0
+        };
+        Self(bits | path)
+    }
 
     /// Returns whether any bit of `other` is set.
     #[inline]
@@ -88,12 +115,20 @@ impl Header {
 
     /// Sets bits and returns the previous conditions.
     pub fn set(&self, bits: Conditions) -> Conditions {
-        Conditions(self.conditions.fetch_or(bits.0, Ordering::AcqRel))
+        self.update(|now| now | bits.0)
     }
 
     /// Clears bits and returns the previous conditions.
     pub fn clear(&self, bits: Conditions) -> Conditions {
-        Conditions(self.conditions.fetch_and(!bits.0, Ordering::AcqRel))
+        self.update(|now| now & !bits.0)
+    }
+
+    /// Changes the bits, and the path that follows from them, in one step. Returns the previous conditions.
+    pub(crate) fn update(&self, change: impl Fn(u32) -> u32) -> Conditions {
+        let next = |now| Some(Conditions(change(now)).with_path().0);
+        match self.conditions.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next) {
+            Ok(before) | Err(before) => Conditions(before),
+        }
     }
 
     /// Returns whether recording is off, or will be off from the next hook on.

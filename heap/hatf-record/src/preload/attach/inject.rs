@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::preload::elf::got::{self, Hook};
 use crate::preload::elf::{real, redirected};
-use crate::preload::hooks::{alloc, control, cxx, dlclose, exit, fork, lock, longjmp, threads, vfork};
+use crate::preload::hooks::{alloc, control, cxx, dlclose, exit, fork, lock, longjmp, short, threads, vfork};
 use crate::preload::platform::path::Path;
 use crate::preload::platform::thread_state::nested;
 use crate::preload::session::{begin, origin, thread_end};
@@ -37,14 +37,14 @@ const C: usize = 29;
 /// Returns all hooks.
 pub(crate) fn hooks() -> [Hook; C + cxx::HOOKS] {
     let of_c: [Hook; C] = [
-        hook!(alloc, malloc),
-        hook!(alloc, calloc),
-        hook!(alloc, realloc),
+        hook!(short, malloc),
+        hook!(short, calloc),
+        hook!(short, realloc),
         hook!(alloc, reallocarray),
-        hook!(alloc, free),
-        hook!(alloc, memalign),
-        hook!(alloc, posix_memalign),
-        hook!(alloc, aligned_alloc),
+        hook!(short, free),
+        hook!(short, memalign),
+        hook!(short, posix_memalign),
+        hook!(short, aligned_alloc),
         hook!(alloc, valloc),
         hook!(alloc, pvalloc),
         hook!(alloc, free_sized),

@@ -64,6 +64,9 @@ pub(crate) fn choose(
     if ends_only(*kind) {
         return ended.then_some(Detail::Numbers);
     }
+    // Every call counts, whether it succeeds or not, as in the short paths of hooks.
+    let is_sample = session.conditions().has(Conditions::SAMPLE);
+    let is_selected = !is_sample || sample::chooses(session, state, call.size) && call.address != 0;
     let detail = detail_of_block(session.conditions());
     let failed = call.address == 0 && call.size != 0;
     if failed && call.old != 0 && !sizes_only {
@@ -71,7 +74,8 @@ pub(crate) fn choose(
         return (ended && recorded_blocks::keep(call.old)).then_some(detail);
     }
     let begins = (call.address != 0 || failed)
-        && is_chosen(session, state, call)
+        && is_selected
+        && is_chosen(session, state)
         && (call.address == 0 || sizes_only || recorded_blocks::keep(call.address));
     if begins {
         if sizes_only {
@@ -98,14 +102,12 @@ pub(crate) fn choose(
     Some(Detail::Numbers)
 }
 
-/// Returns whether an allocating call, successful or failed, is recorded.
+/// Returns whether allocating calls of this thread and module are recorded. Excluding blocks by name does not change the
+/// probability with which the bytes of the remaining blocks are sampled.
 #[inline]
-fn is_chosen(session: &Session, state: &ThreadState, call: &Call) -> bool {
+fn is_chosen(session: &Session, state: &ThreadState) -> bool {
     let conditions = session.conditions();
-    // Cheap checks come first. Excluding blocks by name, before or after sampling, does not change the probability with
-    // which the bytes of the remaining blocks are selected.
     (!conditions.has(Conditions::ONLY_THREADS) || by_thread::is_thread(state))
-        && (!conditions.has(Conditions::SAMPLE) || call.address != 0 && sample::chooses(session, state, call.size))
         && (!conditions.has(Conditions::ONLY_MODULES) || is_module(session))
 }
 

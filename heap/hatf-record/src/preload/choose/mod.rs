@@ -13,6 +13,6 @@ pub(crate) mod choice;
 pub(crate) mod large_blocks;
 mod name_list;
 pub(crate) mod recorded_blocks;
-mod sample;
+pub(crate) mod sample;
 pub(crate) mod settings;
 pub(crate) mod switch;

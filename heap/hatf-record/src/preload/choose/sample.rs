@@ -24,6 +24,20 @@ pub(crate) fn chooses(session: &Session, state: &ThreadState, size: usize) -> bo
     if state.random.get() == 0 {
         begin_thread(session, state);
     }
+    count(state, size)
+}
+
+/// Counts the bytes of a nested call, whose block is not recorded even if it is selected. A hook's short path counts
+/// calls without determining whether they are nested. Nested bytes that always count leave the distribution unchanged.
+#[inline]
+pub(crate) fn skip(state: &ThreadState, size: usize) {
+    if state.until_sample.get() != 0 {
+        let _ = count(state, size);
+    }
+}
+
+/// Counts the bytes of a block. Returns whether the block is selected.
+fn count(state: &ThreadState, size: usize) -> bool {
     // An empty block has the same probability as a block of one byte.
     let left = state.until_sample.get().saturating_sub(i64::try_from(size.max(1)).unwrap_or(i64::MAX));
     state.until_sample.set(if left <= 0 { draw(state) } else { left });

@@ -94,6 +94,25 @@ pub(crate) fn program_defines(name: &CStr) -> bool {
     search.found
 }
 
+/// Returns whether any module that contains one of these functions of an allocator calls functions of an allocator
+/// through its own table, where it would find the hooks. The functions of glibc are known not to do so, although other
+/// parts of glibc do.
+pub(crate) fn call_allocators(functions: &[usize]) -> bool {
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: as in `visit_module`.
+        unsafe {
+            let functions = *data.cast::<&[usize]>();
+            let Some(module) = Module::of_info(info) else { return 0 };
+            let is_asked = functions.iter().any(|function| module.range.contains(function));
+            let is_glibc = || module.definition(c"gnu_get_libc_version", FUNCTION).is_some();
+            c_int::from(is_asked && !is_glibc() && module.calls_allocator())
+        }
+    }
+    let mut functions = functions;
+    // SAFETY: a function with this signature, and the data that it expects.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut functions).cast()) != 0 }
+}
+
 /// Returns whether this module was preloaded. A preloaded module precedes the C library, and any other module follows
 /// it.
 pub(crate) fn is_preloaded() -> bool {
@@ -348,6 +367,25 @@ impl<'t> Module<'t> {
         };
         let is_it = is_own && !hidden && symbol.st_info & 15 == kind && found == name;
         is_it.then(|| self.base.wrapping_add(address(symbol.st_value)))
+    }
+
+    /// Returns whether the module calls functions of an allocator through its table.
+    fn calls_allocator(&self) -> bool {
+        let is_allocator = |name: &CStr| {
+            let name = name.to_bytes();
+            let name = name.strip_prefix(b"__libc_").unwrap_or(name);
+            name.starts_with(b"_Zn")
+                || name.starts_with(b"_Zd")
+                || [&b"malloc"[..], b"calloc", b"realloc", b"reallocarray", b"free", b"cfree"].contains(&name)
+                || [&b"memalign"[..], b"aligned_alloc", b"posix_memalign", b"valloc", b"pvalloc"].contains(&name)
+        };
+        self.relocations.iter().any(|table| {
+            (0..table.len() / size_of::<libc::Elf64_Rela>()).any(|number| {
+                // SAFETY: inside of the table, which is in a readable part of the module.
+                let relocation = unsafe { &*(table.start as *const libc::Elf64_Rela).add(number) };
+                self.symbol(address(relocation.r_info >> 32)).is_some_and(|(name, _)| is_allocator(name))
+            })
+        })
     }
 
     /// Returns whether the range that becomes read-only is still writable, which means that the loader is still writing

@@ -8,7 +8,13 @@ use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
+#[cfg(feature = "preload")]
+use crate::arena::Arena;
 use crate::preload::platform::thread_state::nested;
+
+/// The source of memory while the real functions are being looked up.
+#[cfg(feature = "preload")]
+pub(crate) static ARENA: Arena = Arena::new();
 
 static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
 const UNKNOWN: u32 = 0;
@@ -34,8 +40,35 @@ fn look_up() -> bool {
         return STATE.load(Ordering::Acquire) == KNOWN;
     }
     nested(look_up_all);
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    REENTRANT.store(calls_hooks(), Ordering::Relaxed);
     STATE.store(KNOWN, Ordering::Release);
     true
+}
+
+/// Whether the allocator calls hooked functions itself.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+static REENTRANT: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether the allocator calls hooked functions itself.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) fn is_reentrant() -> bool {
+    REENTRANT.load(Ordering::Relaxed)
+}
+
+/// Determines whether the allocator calls hooked functions itself.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+fn calls_hooks() -> bool {
+    let functions = [
+        &pointers::malloc,
+        &pointers::calloc,
+        &pointers::realloc,
+        &pointers::free,
+        &pointers::memalign,
+        &pointers::aligned_alloc,
+        &pointers::posix_memalign,
+    ];
+    super::got::call_allocators(&functions.map(|function| function.load(Ordering::Relaxed) as usize))
 }
 
 /// Whether this object was loaded later instead of being preloaded: no module finds our functions by name, and no

@@ -14,8 +14,9 @@ use crate::bell::Work;
 use crate::clock::in_order;
 use crate::conditions::Conditions;
 use crate::event::{Kind, SpoolEvent};
-use crate::preload::choose::call::{Begun, Block, Call};
+use crate::preload::choose::call::{Begun, Block, Call, ends_only};
 use crate::preload::choose::choice::{self, Detail};
+use crate::preload::choose::sample;
 use crate::preload::platform::thread_state::{ThreadState, current};
 use crate::preload::session::begin::session;
 use crate::preload::spool::push;
@@ -86,6 +87,9 @@ pub(crate) fn mark(kind: Kind, name: &[u8]) {
 fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
     let state = current();
     if state.is_nested() {
+        if !ends_only(kind) {
+            sample::skip(state, call.size);
+        }
         return false;
     }
     let Some(session) = session() else { return false };

@@ -7,25 +7,56 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use crate::arena::Arena;
 use crate::event::Kind;
 use crate::preload::choose::call::{Begun, Block, Call};
-use crate::preload::elf::real;
+use crate::preload::elf::real::{self, ARENA};
 use crate::preload::events::record;
 use crate::preload::platform::thread_state::nested;
-
-/// The source of memory while the real functions are being looked up.
-pub(crate) static ARENA: Arena = Arena::new();
+#[cfg(target_arch = "x86_64")]
+use crate::preload::spool::{session, word};
 
 /// Allocates from the arena. Like the real function, sets `errno` on failure.
 #[cold]
 fn from_arena(size: usize, align: usize) -> *mut c_void {
-    let block = ARENA.allocate(size, align);
+    let block = early(size, align);
     if block.is_null() {
         // SAFETY: `errno` of this thread.
         unsafe { *libc::__errno_location() = libc::ENOMEM };
     }
     block
+}
+
+/// Allocates from the arena.
+fn early(size: usize, align: usize) -> *mut c_void {
+    let block = ARENA.allocate(size, align);
+    // Another thread may have begun the session in the meantime.
+    #[cfg(target_arch = "x86_64")]
+    if session::inherited().is_some() {
+        word::leave();
+    }
+    block
+}
+
+/// Releases a block of the arena.
+#[cold]
+fn release_early() {
+    let is_last = ARENA.release();
+    #[cfg(target_arch = "x86_64")]
+    if let (true, Some(session)) = (is_last, session::current()) {
+        word::follow(session.spool.header());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = is_last;
+}
+
+/// Returns whether there is no block for a real function to free. Releases a block of the arena.
+#[inline]
+pub(crate) fn is_not_real(block: *mut c_void) -> bool {
+    if ARENA.owns(block) {
+        release_early();
+        return true;
+    }
+    block.is_null() || !real::known()
 }
 
 /// Calls the real function with arguments that the caller guarantees to be valid. Returns null if the system lacks the
@@ -40,7 +71,7 @@ macro_rules! forward {
     };
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     if !real::known() {
         return from_arena(size, 16);
@@ -50,7 +81,7 @@ pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     block
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let bytes = count.saturating_mul(size);
     if !real::known() {
@@ -61,9 +92,9 @@ pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void
     block
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
-    if block.is_null() || ARENA.owns(block) || !real::known() {
+    if is_not_real(block) {
         return;
     }
     record::call(Kind::Free, Call { address: block as usize, ..Call::default() });
@@ -80,7 +111,7 @@ pub(crate) unsafe extern "C" fn cfree(block: *mut c_void) {
     unsafe { free(block) }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     if ARENA.owns(old) || !real::known() {
         // SAFETY: the caller's block, which is from the arena or null.
@@ -134,11 +165,12 @@ unsafe fn move_out_of_arena(old: *mut c_void, size: usize) -> *mut c_void {
             let bytes = ARENA.size_of(old).min(size);
             core::ptr::copy_nonoverlapping(old.cast::<u8>(), block.cast::<u8>(), bytes);
         }
+        release_early();
     }
     block
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     if !real::known() {
         return from_arena(size, align);
@@ -148,7 +180,7 @@ pub(crate) unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_vo
     block
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     if !real::known() {
         return from_arena(size, align);
@@ -158,13 +190,13 @@ pub(crate) unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut
     block
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: usize, size: usize) -> c_int {
     if !real::known() {
         if !align.is_power_of_two() || align < size_of::<*mut c_void>() {
             return libc::EINVAL;
         }
-        let block = ARENA.allocate(size, align);
+        let block = early(size, align);
         if block.is_null() {
             return libc::ENOMEM;
         }
@@ -225,7 +257,7 @@ unsafe fn frees(block: *mut c_void, function: Option<impl FnOnce(*mut c_void)>) 
         // SAFETY: by the caller's promise.
         return unsafe { free(block) };
     };
-    if block.is_null() || ARENA.owns(block) || !real::known() {
+    if is_not_real(block) {
         return;
     }
     record::call(Kind::Free, Call { address: block as usize, ..Call::default() });

@@ -8,19 +8,23 @@
 //! itself calls the real function, between two calls to our functions: the exception passes a frame without any Rust
 //! code, whose personality routine ends the nesting. A handler of `std::set_new_handler` runs inside of the real
 //! function, as often as without the recorder; its own frees are nested.
+//!
+//! If recording is off or a sample is recorded, the operators of a C++ library need not be recorded: the entry points
+//! jump to them, and the functions that they call count like any other call (`short.rs`).
 
 use core::ffi::{CStr, c_int, c_void};
-use core::mem::transmute;
+use core::mem::{transmute, zeroed};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use super::alloc::ARENA;
+use super::alloc::is_not_real;
 use crate::event::Kind;
 use crate::preload::choose::call::Call;
-use crate::preload::elf::got::Hook;
+use crate::preload::elf::got::{self, Hook};
 use crate::preload::elf::real;
 use crate::preload::events::record;
 use crate::preload::platform::thread_state::{self, current, nested};
+use crate::preload::spool::word::WORD;
 
 /// A real function, or null if the program has no C++ library yet. In that case, the C functions are used, as by the
 /// C++ library itself.
@@ -32,13 +36,55 @@ impl Real {
         Self(AtomicPtr::new(null_mut()))
     }
 
-    fn look_up(&self, name: &CStr) {
-        self.0.store(real::next(name), Ordering::Release);
+    /// Looks up the function. Returns whether it belongs to a C++ library, whose operators call the C functions.
+    fn look_up(&self, name: &CStr) -> bool {
+        let function = real::next(name);
+        self.0.store(function, Ordering::Release);
+        !function.is_null() && is_of_library(function)
     }
 
     fn get(&self) -> *mut c_void {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// Returns whether a function belongs to a C++ library.
+fn is_of_library(function: *const c_void) -> bool {
+    // SAFETY: zeros are a valid value of the structure, which the loader fills in, with the C string of a name.
+    let path = unsafe {
+        let mut found: libc::Dl_info = zeroed();
+        if libc::dladdr(function, &raw mut found) == 0 || found.dli_fname.is_null() {
+            return false;
+        }
+        CStr::from_ptr(found.dli_fname).to_bytes()
+    };
+    let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    [&b"libstdc++.so"[..], b"libc++.so", b"libc++abi.so"].iter().any(|library| file.starts_with(library))
+}
+
+/// Defines the entry point of an operator. Unless all calls are recorded, it jumps to the function in `PASS`.
+macro_rules! entry {
+    ($name:ident, $place:ident) => {
+        /// # Safety
+        /// The requirements are those of the real function with this name.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case, reason = "the name is mangled by C++")]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "mov rax, qword ptr [rip + {word}]",
+                // A word of less has no path: see `short.rs`.
+                "cmp dword ptr [rax], 0x40000000",
+                "jb {complete}",
+                "jmp qword ptr [rip + {pass}]",
+                ".cfi_endproc",
+                word = sym WORD,
+                complete = sym $place::complete,
+                pass = sym $place::PASS,
+            )
+        }
+    };
 }
 
 /// The decision of an entry point whether to record the call, and the previous nesting state.
@@ -129,7 +175,7 @@ extern "C" fn no_thrower() -> *const c_void {
 
 /// Frees a block for an `operator delete`, using `free` if the C++ library's operator does not exist yet.
 fn release(block: *mut c_void, function: *mut c_void, call: impl FnOnce()) {
-    if block.is_null() || ARENA.owns(block) || !real::known() {
+    if is_not_real(block) {
         return;
     }
     if function.is_null() {
@@ -144,79 +190,86 @@ fn release(block: *mut c_void, function: *mut c_void, call: impl FnOnce()) {
 macro_rules! news {
     ($($name:ident, $place:ident, $leave:ident, $without:ident, $fail:ident;)*) => {
         $(
-            static $place: Real = Real::new();
+            entry!($name, $place);
 
-            /// Saves the arguments and calls the real function between [`enter`] and leaving. If the call should not be
-            /// recorded, continues with the real function; if there is no real function, requests a block in another
-            /// way. With no frame of ours on the stack, jumps to the function that throws.
-            ///
-            /// # Safety
-            /// The requirements are those of the real function with this name.
-            #[unsafe(naked)]
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case, reason = "the name is mangled by C++")]
-            pub(crate) unsafe extern "C" fn $name() {
-                core::arch::naked_asm!(
-                    ".cfi_startproc",
-                    // The personality routine is given by a four-byte distance from this position.
-                    ".cfi_personality 0x1b, {pass}",
-                    "push rdi",
-                    ".cfi_adjust_cfa_offset 8",
-                    "push rsi",
-                    ".cfi_adjust_cfa_offset 8",
-                    "push rdx",
-                    ".cfi_adjust_cfa_offset 8",
-                    "sub rsp, 16",
-                    ".cfi_adjust_cfa_offset 16",
-                    "mov rdi, qword ptr [rip + {place}]",
-                    "mov rsi, rsp",
-                    "call {enter}",
-                    "test rax, rax",
-                    "je 2f",
-                    "mov qword ptr [rsp], rdx",
-                    "mov rdi, qword ptr [rsp + 32]",
-                    "mov rsi, qword ptr [rsp + 24]",
-                    "mov rdx, qword ptr [rsp + 16]",
-                    "call qword ptr [rip + {place}]",
-                    "mov rdi, rax",
-                    "mov rsi, qword ptr [rsp + 32]",
-                    "mov rdx, qword ptr [rsp + 24]",
-                    "mov rcx, qword ptr [rsp]",
-                    "call {leave}",
-                    "jmp 4f",
-                    "2:",
-                    "mov rax, qword ptr [rip + {place}]",
-                    "test rax, rax",
-                    "jne 3f",
-                    "mov rdi, qword ptr [rsp + 32]",
-                    "mov rsi, qword ptr [rsp + 24]",
-                    "call {without}",
-                    "test rax, rax",
-                    "jne 4f",
-                    "call {fail}",
-                    "3:",
-                    "add rsp, 16",
-                    ".cfi_adjust_cfa_offset -16",
-                    "pop rdx",
-                    ".cfi_adjust_cfa_offset -8",
-                    "pop rsi",
-                    ".cfi_adjust_cfa_offset -8",
-                    "pop rdi",
-                    ".cfi_adjust_cfa_offset -8",
-                    "jmp rax",
-                    "4:",
-                    ".cfi_adjust_cfa_offset 40",
-                    "add rsp, 40",
-                    ".cfi_adjust_cfa_offset -40",
-                    "ret",
-                    ".cfi_endproc",
-                    pass = sym pass,
-                    enter = sym enter,
-                    leave = sym $leave,
-                    without = sym $without,
-                    fail = sym $fail,
-                    place = sym $place,
-                )
+            #[allow(non_snake_case, reason = "named like the operator")]
+            mod $place {
+                use super::*;
+
+                pub(super) static REAL: Real = Real::new();
+                /// The real function if it calls the C functions, and otherwise [`complete`].
+                pub(super) static PASS: AtomicPtr<c_void> = AtomicPtr::new(complete as *mut c_void);
+
+                /// Saves the arguments and calls the real function between [`enter`] and leaving. If the call should
+                /// not be recorded, continues with the real function; if there is no real function, requests a block in
+                /// another way. With no frame of ours on the stack, jumps to the function that throws.
+                ///
+                /// # Safety
+                /// The requirements are those of the real function.
+                #[unsafe(naked)]
+                pub(super) unsafe extern "C" fn complete() {
+                    core::arch::naked_asm!(
+                        ".cfi_startproc",
+                        // The personality routine is given by a four-byte distance from this position.
+                        ".cfi_personality 0x1b, {pass}",
+                        "push rdi",
+                        ".cfi_adjust_cfa_offset 8",
+                        "push rsi",
+                        ".cfi_adjust_cfa_offset 8",
+                        "push rdx",
+                        ".cfi_adjust_cfa_offset 8",
+                        "sub rsp, 16",
+                        ".cfi_adjust_cfa_offset 16",
+                        "mov rdi, qword ptr [rip + {place}]",
+                        "mov rsi, rsp",
+                        "call {enter}",
+                        "test rax, rax",
+                        "je 2f",
+                        "mov qword ptr [rsp], rdx",
+                        "mov rdi, qword ptr [rsp + 32]",
+                        "mov rsi, qword ptr [rsp + 24]",
+                        "mov rdx, qword ptr [rsp + 16]",
+                        "call qword ptr [rip + {place}]",
+                        "mov rdi, rax",
+                        "mov rsi, qword ptr [rsp + 32]",
+                        "mov rdx, qword ptr [rsp + 24]",
+                        "mov rcx, qword ptr [rsp]",
+                        "call {leave}",
+                        "jmp 4f",
+                        "2:",
+                        "mov rax, qword ptr [rip + {place}]",
+                        "test rax, rax",
+                        "jne 3f",
+                        "mov rdi, qword ptr [rsp + 32]",
+                        "mov rsi, qword ptr [rsp + 24]",
+                        "call {without}",
+                        "test rax, rax",
+                        "jne 4f",
+                        "call {fail}",
+                        "3:",
+                        "add rsp, 16",
+                        ".cfi_adjust_cfa_offset -16",
+                        "pop rdx",
+                        ".cfi_adjust_cfa_offset -8",
+                        "pop rsi",
+                        ".cfi_adjust_cfa_offset -8",
+                        "pop rdi",
+                        ".cfi_adjust_cfa_offset -8",
+                        "jmp rax",
+                        "4:",
+                        ".cfi_adjust_cfa_offset 40",
+                        "add rsp, 40",
+                        ".cfi_adjust_cfa_offset -40",
+                        "ret",
+                        ".cfi_endproc",
+                        pass = sym pass,
+                        enter = sym enter,
+                        leave = sym $leave,
+                        without = sym $without,
+                        fail = sym $fail,
+                        place = sym REAL,
+                    )
+                }
             }
         )*
 
@@ -224,15 +277,17 @@ macro_rules! news {
             [$(Hook {
                 name: CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()).unwrap_or_default(),
                 ours: $name as *const () as usize,
-                real: $place.get() as usize,
+                real: $place::REAL.get() as usize,
             }),*]
         }
 
-        fn look_up_news() {
+        fn look_up_news(passes: bool) {
             $(
                 let name = concat!(stringify!($name), "\0");
                 if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
-                    $place.look_up(name);
+                    if $place::REAL.look_up(name) && passes {
+                        $place::PASS.store($place::REAL.get(), Ordering::Release);
+                    }
                 }
             )*
         }
@@ -253,17 +308,27 @@ news! {
 macro_rules! deletes {
     ($($name:ident, $place:ident ($($argument:ident),*);)*) => {
         $(
-            static $place: Real = Real::new();
+            entry!($name, $place);
 
-            /// # Safety
-            /// The requirements are those of the real function with this name.
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case, reason = "the name is mangled by C++")]
-            pub(crate) unsafe extern "C" fn $name(block: *mut c_void $(, $argument: usize)*) {
-                type Function = unsafe extern "C" fn(*mut c_void $(, deletes!(@type $argument))*);
-                let function = $place.get();
-                // SAFETY: dlsym's result for the name of a function with this signature, and the caller's arguments.
-                release(block, function, || unsafe { transmute::<*mut c_void, Function>(function)(block $(, $argument)*) });
+            #[allow(non_snake_case, reason = "named like the operator")]
+            mod $place {
+                use super::*;
+
+                pub(super) static REAL: Real = Real::new();
+                /// The real function if it calls the C functions, and otherwise [`complete`].
+                pub(super) static PASS: AtomicPtr<c_void> = AtomicPtr::new(complete as *mut c_void);
+
+                /// Records the end of a block and calls the real function.
+                ///
+                /// # Safety
+                /// The requirements are those of the real function.
+                pub(super) unsafe extern "C" fn complete(block: *mut c_void $(, $argument: usize)*) {
+                    type Function = unsafe extern "C" fn(*mut c_void $(, deletes!(@type $argument))*);
+                    let function = REAL.get();
+                    // SAFETY: dlsym's result for the name of a function with this signature, and the caller's arguments.
+                    let call = || unsafe { transmute::<*mut c_void, Function>(function)(block $(, $argument)*) };
+                    release(block, function, call);
+                }
             }
         )*
 
@@ -271,15 +336,17 @@ macro_rules! deletes {
             [$(Hook {
                 name: CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()).unwrap_or_default(),
                 ours: $name as *const () as usize,
-                real: $place.get() as usize,
+                real: $place::REAL.get() as usize,
             }),*]
         }
 
-        fn look_up_deletes() {
+        fn look_up_deletes(passes: bool) {
             $(
                 let name = concat!(stringify!($name), "\0");
                 if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
-                    $place.look_up(name);
+                    if $place::REAL.look_up(name) && passes {
+                        $place::PASS.store($place::REAL.get(), Ordering::Release);
+                    }
                 }
             )*
         }
@@ -316,8 +383,10 @@ pub(crate) fn hooks() -> [Hook; HOOKS] {
 
 /// Looks up the real functions.
 pub(crate) fn look_up() {
-    look_up_news();
-    look_up_deletes();
+    // Otherwise, the C++ library calls the program's own functions.
+    let passes = !got::program_defines(c"malloc") && !got::program_defines(c"free");
+    look_up_news(passes);
+    look_up_deletes(passes);
     // The C library stores a message about failed lookups and frees it at the second call. Without these calls, the
     // program would free this block, which was never recorded.
     // SAFETY: messages of this thread, from before the application code runs.

@@ -28,6 +28,8 @@ mod marks;
 mod pages;
 #[cfg(feature = "preload")]
 mod prctl;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) mod short;
 #[cfg(feature = "preload")]
 pub(crate) mod threads;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]

@@ -1,10 +1,9 @@
 //! Threads: records their starts and names.
 
-use super::alloc;
 use crate::conditions::Conditions;
 use crate::event::{Flags, Kind};
 use crate::preload::choose::by_thread;
-use crate::preload::elf::real::{self, Routine};
+use crate::preload::elf::real::{self, ARENA, Routine};
 use crate::preload::platform::thread_key;
 use crate::preload::platform::thread_state::{self, nested};
 use crate::preload::session::begin::session;
@@ -111,7 +110,7 @@ unsafe extern "C" fn hatf_thread_start(start: *mut c_void) -> *mut c_void {
 }
 
 fn free_block(block: *mut c_void) {
-    if let (false, Some(free)) = (alloc::ARENA.owns(block), real::free()) {
+    if let (false, Some(free)) = (ARENA.owns(block), real::free()) {
         // SAFETY: a block from the real malloc, freed once.
         nested(|| unsafe { free(block) });
     }

@@ -11,3 +11,5 @@ pub(crate) mod push;
 mod reader;
 pub(crate) mod session;
 mod shrink;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) mod word;

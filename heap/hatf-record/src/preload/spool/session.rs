@@ -9,6 +9,8 @@ use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use core::ptr::null_mut;
 
 use super::reader::Stalled;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+use super::word;
 use super::{mapping, shrink};
 use crate::clock::Clock;
 use crate::conditions::Conditions;
@@ -97,7 +99,9 @@ static LIVE: Pieces = Pieces::new();
 fn begin_with(session: Session) -> Option<()> {
     RETIRED.store(false, Ordering::Relaxed);
     let place = core::ptr::from_ref(permanent::keep(session)?);
-    SESSION.store(place.cast_mut(), Ordering::Release);
+    SESSION.store(place.cast_mut(), Ordering::SeqCst);
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    word::follow(session.spool.header());
     Some(())
 }
 
@@ -125,6 +129,8 @@ fn shrink_to(bytes: usize) -> Option<()> {
 pub(crate) fn end() {
     if let Some(session) = current() {
         session.live.store(0, Ordering::Relaxed);
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        word::leave();
     }
 }
 
