@@ -377,6 +377,20 @@ fn between_each_two_instructions() {
     );
 }
 
+/// The first block of the thread is complete, and about four of five further blocks are in the sample.
+#[test]
+fn between_each_two_instructions_of_short_paths() {
+    let calls: [Stepped<'_>; 6] = [
+        ("signal", "malloc", 1, &["--sample", "64"]),
+        ("signal", "realloc", 1, &["--sample", "64"]),
+        ("signal", "malloc", 1, &["--start-off"]),
+        ("fork", "malloc", 2, &["--sample", "64"]),
+        ("fork", "malloc", 1, &["--start-off"]),
+        ("kill", "malloc", 2, &["--sample", "64", "--stacks"]),
+    ];
+    step(&calls, 6);
+}
+
 /// Stepping continues in the forked child, which begins its recording and ends with `_exit`. There are hundreds of
 /// thousands of steps, each of which takes microseconds.
 #[test]

@@ -46,6 +46,7 @@ mod refused;
 mod regions;
 mod replay;
 mod sample;
+mod short_paths;
 mod shown;
 mod sites;
 mod sizes;

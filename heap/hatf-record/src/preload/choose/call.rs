@@ -13,6 +13,13 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// Returns a copy for a function that is rarely called, so that the call itself can stay in registers.
+    #[inline(always)]
+    pub(crate) fn copied(&self) -> Call {
+        let Self { size, address, old, extra, flags } = *self;
+        Self { size, address, old, extra, flags }
+    }
+
     /// Removes the addresses of the blocks.
     pub(crate) fn without_address(self) -> Self {
         let flags = if self.address == 0 { self.flags } else { Flags::NO_ADDRESS };

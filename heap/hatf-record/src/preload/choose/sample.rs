@@ -37,6 +37,7 @@ pub(crate) fn skip(state: &ThreadState, size: usize) {
 }
 
 /// Counts the bytes of a block. Returns whether the block is selected.
+#[inline(never)]
 fn count(state: &ThreadState, size: usize) -> bool {
     // An empty block has the same probability as a block of one byte.
     let left = state.until_sample.get().saturating_sub(i64::try_from(size.max(1)).unwrap_or(i64::MAX));

@@ -41,7 +41,10 @@ fn look_up() -> bool {
     }
     nested(look_up_all);
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-    REENTRANT.store(calls_hooks(), Ordering::Relaxed);
+    {
+        let functions = FREQUENT.map(|function| function.load(Ordering::Relaxed) as usize);
+        REENTRANT.store(super::got::call_allocators(&functions), Ordering::Relaxed);
+    }
     STATE.store(KNOWN, Ordering::Release);
     true
 }
@@ -56,19 +59,22 @@ pub(crate) fn is_reentrant() -> bool {
     REENTRANT.load(Ordering::Relaxed)
 }
 
-/// Determines whether the allocator calls hooked functions itself.
+/// The functions to which hooks jump without recording the call.
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-fn calls_hooks() -> bool {
-    let functions = [
-        &pointers::malloc,
-        &pointers::calloc,
-        &pointers::realloc,
-        &pointers::free,
-        &pointers::memalign,
-        &pointers::aligned_alloc,
-        &pointers::posix_memalign,
-    ];
-    super::got::call_allocators(&functions.map(|function| function.load(Ordering::Relaxed) as usize))
+static FREQUENT: [&AtomicPtr<c_void>; 7] = [
+    &pointers::malloc,
+    &pointers::calloc,
+    &pointers::realloc,
+    &pointers::free,
+    &pointers::memalign,
+    &pointers::aligned_alloc,
+    &pointers::posix_memalign,
+];
+
+/// Returns whether all functions exist to which hooks jump without recording the call.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) fn has_frequent() -> bool {
+    FREQUENT.iter().all(|function| !function.load(Ordering::Relaxed).is_null())
 }
 
 /// Whether this object was loaded later instead of being preloaded: no module finds our functions by name, and no
@@ -107,12 +113,13 @@ macro_rules! real_functions {
         fn look_up_all() {
             #[cfg(target_pointer_width = "64")]
             crate::preload::platform::program_break::look_up();
-            $(
-                let name = concat!(stringify!($name), "\0");
-                if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
-                    pointers::$name.store(next(name), Ordering::Release);
-                }
-            )*
+            let names = [$(concat!(stringify!($name), "\0")),*];
+            let functions = names.map(|name| CStr::from_bytes_with_nul(name.as_bytes()).map_or(null_mut(), next));
+            // Nothing is stored during the lookups, and `malloc` is stored last: a hook that finds one of the functions
+            // may call it, and finds the functions to resize and free its blocks.
+            for (place, function) in [$(&pointers::$name),*].into_iter().zip(functions).rev() {
+                place.store(function, Ordering::Release);
+            }
         }
 
         $(

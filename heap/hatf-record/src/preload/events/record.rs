@@ -31,13 +31,19 @@ const REALLOC: Conditions = Conditions(Conditions::THREADS.0 | Conditions::LARGE
 /// Records a call, if it is the program's own and the process is being recorded.
 #[inline(always)]
 pub(crate) fn call(kind: Kind, call: Call) {
-    record(kind, call, Block::Other, false);
+    call_of(current(), kind, call);
+}
+
+/// Does the same as [`call`] for a caller that has looked up the calling thread's state.
+#[inline(always)]
+pub(crate) fn call_of(state: &ThreadState, kind: Kind, call: Call) {
+    record(state, kind, call, Block::Other, false);
 }
 
 /// Records a call to an underlying function that returned `block`.
 #[inline(always)]
-pub(crate) fn allocation(kind: Kind, block: *mut c_void, size: usize, extra: usize) {
-    record(kind, Call { size, address: block as usize, extra, ..Call::default() }, Block::Malloc, false);
+pub(crate) fn allocation(state: &ThreadState, kind: Kind, block: *mut c_void, size: usize, extra: usize) {
+    record(state, kind, Call { size, address: block as usize, extra, ..Call::default() }, Block::Malloc, false);
 }
 
 /// Records that a realloc is about to run in a multi-threaded program.
@@ -58,7 +64,7 @@ pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
     }
     match conditions.has(Conditions::THREADS) {
         false => Begun::No,
-        true if record(Kind::ReallocBegin, call, Block::Other, false) => Begun::Recorded,
+        true if record(current(), Kind::ReallocBegin, call, Block::Other, false) => Begun::Recorded,
         // Recording has just stopped, or the call is nested, in which case its end is nested, too.
         true => Begun::Off,
     }
@@ -69,7 +75,7 @@ pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
 #[inline]
 pub(crate) fn realloc_ends(kind: Kind, call: Call, block: Block, begun: Begun) {
     let old = if begun == Begun::Off { 0 } else { call.old };
-    record(kind, Call { old, ..call }, block, begun == Begun::Recorded);
+    record(current(), kind, Call { old, ..call }, block, begun == Begun::Recorded);
 }
 
 /// Records a mark, or the start or end of a phase.
@@ -84,8 +90,7 @@ pub(crate) fn mark(kind: Kind, name: &[u8]) {
 /// Records a call. If its start was recorded (`begun`), records it even while recording is off. Returns whether it was
 /// recorded.
 #[inline(always)]
-fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
-    let state = current();
+fn record(state: &ThreadState, kind: Kind, call: Call, block: Block, begun: bool) -> bool {
     if state.is_nested() {
         if !ends_only(kind) {
             sample::skip(state, call.size);
@@ -108,19 +113,20 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
         }
         changes::record(session, state, conditions);
         if conditions.has_any(Conditions::PART) {
-            return choice::may_be_chosen(conditions, kind) && record_part(session, state, kind, call, block, begun);
+            return choice::may_be_chosen(conditions, kind)
+                && record_part(session, state, kind, call.copied(), block, begun);
         }
         record_use(session, conditions, kind, &call);
         if choice::detail(conditions, kind) == Detail::Described {
             note_large(session, &call);
-            finish::allocation(session, state, kind, call, block);
+            finish::allocation(session, state, kind, call.copied(), block);
             return true;
         }
     }
     let is_pushed =
         !kind.has_numbers() && push::in_one_slot(session, state, kind, call.size as u64, call.address as u64);
     if !is_pushed {
-        finish::numbers(session, state, kind, call);
+        finish::numbers(session, state, kind, call.copied());
     }
     true
 }

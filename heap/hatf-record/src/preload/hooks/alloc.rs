@@ -11,7 +11,7 @@ use crate::event::Kind;
 use crate::preload::choose::call::{Begun, Block, Call};
 use crate::preload::elf::real::{self, ARENA};
 use crate::preload::events::record;
-use crate::preload::platform::thread_state::nested;
+use crate::preload::platform::thread_state::{current, nested_in};
 #[cfg(target_arch = "x86_64")]
 use crate::preload::spool::{session, word};
 
@@ -51,21 +51,41 @@ fn release_early() {
 
 /// Returns whether there is no block for a real function to free. Releases a block of the arena.
 #[inline]
-pub(crate) fn is_not_real(block: *mut c_void) -> bool {
+fn is_none(block: *mut c_void) -> bool {
     if ARENA.owns(block) {
         release_early();
         return true;
     }
-    block.is_null() || !real::known()
+    block.is_null()
+}
+
+/// Returns whether there is no block for a real function to free, or no real function yet. Releases a block of the
+/// arena.
+#[inline]
+pub(crate) fn is_not_real(block: *mut c_void) -> bool {
+    is_none(block) || !real::known()
+}
+
+/// Returns whether a block to resize is not from the real functions.
+#[inline]
+fn is_early(old: *mut c_void) -> bool {
+    // As soon as `realloc` can be called, there may be blocks for it.
+    ARENA.owns(old) || real::realloc().is_none() && !real::known()
+}
+
+/// Returns a real function after looking up all of them, or `None` while they are being looked up.
+#[cold]
+fn look_up<F>(function: impl Fn() -> Option<F>) -> Option<F> {
+    if real::known() { function() } else { None }
 }
 
 /// Calls the real function with arguments that the caller guarantees to be valid. Returns null if the system lacks the
 /// function.
 macro_rules! forward {
-    ($name:ident($($argument:expr),*)) => {
+    ($state:ident, $name:ident($($argument:expr),*)) => {
         match real::$name() {
             // SAFETY: the caller's arguments, under the contract of the function with this name.
-            Some(function) => nested(|| unsafe { function($($argument),*) }),
+            Some(function) => nested_in($state, || unsafe { function($($argument),*) }),
             None => null_mut(),
         }
     };
@@ -73,35 +93,35 @@ macro_rules! forward {
 
 #[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
-    if !real::known() {
-        return from_arena(size, 16);
-    }
-    let block = forward!(malloc(size));
-    record::allocation(Kind::Malloc, block, size, 0);
+    let Some(function) = real::malloc().or_else(|| look_up(real::malloc)) else { return from_arena(size, 16) };
+    let state = current();
+    // SAFETY: any size can be requested.
+    let block = nested_in(state, || unsafe { function(size) });
+    record::allocation(state, Kind::Malloc, block, size, 0);
     block
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let bytes = count.saturating_mul(size);
-    if !real::known() {
-        return from_arena(bytes, 16);
-    }
-    let block = forward!(calloc(count, size));
-    record::allocation(Kind::Calloc, block, bytes, count);
+    let Some(function) = real::calloc().or_else(|| look_up(real::calloc)) else { return from_arena(bytes, 16) };
+    let state = current();
+    // SAFETY: any count and size can be requested.
+    let block = nested_in(state, || unsafe { function(count, size) });
+    record::allocation(state, Kind::Calloc, block, bytes, count);
     block
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
-    if is_not_real(block) {
+    if is_none(block) {
         return;
     }
-    record::call(Kind::Free, Call { address: block as usize, ..Call::default() });
-    if let Some(free) = real::free() {
-        // SAFETY: the caller's block, from the real allocator.
-        nested(|| unsafe { free(block) });
-    }
+    let Some(function) = real::free().or_else(|| look_up(real::free)) else { return };
+    let state = current();
+    record::call_of(state, Kind::Free, Call { address: block as usize, ..Call::default() });
+    // SAFETY: the caller's block, from the real allocator.
+    nested_in(state, || unsafe { function(block) });
 }
 
 /// Does the same as `free`; old programs still use this name.
@@ -113,12 +133,13 @@ pub(crate) unsafe extern "C" fn cfree(block: *mut c_void) {
 
 #[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
-    if ARENA.owns(old) || !real::known() {
+    if is_early(old) {
         // SAFETY: the caller's block, which is from the arena or null.
         return unsafe { move_out_of_arena(old, size) };
     }
     let begun = record::realloc_begins(old, size);
-    let block = forward!(realloc(old, size));
+    let state = current();
+    let block = forward!(state, realloc(old, size));
     after_realloc(Kind::Realloc, begun, old, block, size, 0);
     block
 }
@@ -128,18 +149,19 @@ pub(crate) unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, siz
     let Some(bytes) = count.checked_mul(size) else {
         // SAFETY: `errno` of this thread.
         unsafe { *libc::__errno_location() = libc::ENOMEM };
-        record::allocation(Kind::Reallocarray, null_mut(), usize::MAX, count);
+        record::allocation(current(), Kind::Reallocarray, null_mut(), usize::MAX, count);
         return null_mut();
     };
-    if ARENA.owns(old) || !real::known() {
+    if is_early(old) {
         // SAFETY: the caller's block, which is from the arena or null.
         return unsafe { move_out_of_arena(old, bytes) };
     }
     let begun = record::realloc_begins(old, bytes);
+    let state = current();
     let block = match real::reallocarray() {
         // SAFETY: the caller's arguments.
-        Some(reallocarray) => nested(|| unsafe { reallocarray(old, count, size) }),
-        None => forward!(realloc(old, bytes)),
+        Some(reallocarray) => nested_in(state, || unsafe { reallocarray(old, count, size) }),
+        None => forward!(state, realloc(old, bytes)),
     };
     after_realloc(Kind::Reallocarray, begun, old, block, bytes, count);
     block
@@ -175,8 +197,9 @@ pub(crate) unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_vo
     if !real::known() {
         return from_arena(size, align);
     }
-    let block = forward!(memalign(align, size));
-    record::allocation(Kind::Memalign, block, size, align);
+    let state = current();
+    let block = forward!(state, memalign(align, size));
+    record::allocation(state, Kind::Memalign, block, size, align);
     block
 }
 
@@ -185,8 +208,9 @@ pub(crate) unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut
     if !real::known() {
         return from_arena(size, align);
     }
-    let block = forward!(aligned_alloc(align, size));
-    record::allocation(Kind::AlignedAlloc, block, size, align);
+    let state = current();
+    let block = forward!(state, aligned_alloc(align, size));
+    record::allocation(state, Kind::AlignedAlloc, block, size, align);
     block
 }
 
@@ -205,11 +229,12 @@ pub(crate) unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: u
         return 0;
     }
     let Some(posix_memalign) = real::posix_memalign() else { return libc::ENOMEM };
+    let state = current();
     // SAFETY: the caller's arguments.
-    let result = nested(|| unsafe { posix_memalign(place, align, size) });
+    let result = nested_in(state, || unsafe { posix_memalign(place, align, size) });
     // SAFETY: the real function succeeded, so it has written to the caller's place.
     let block = if result == 0 { unsafe { place.read() } } else { null_mut() };
-    record::allocation(Kind::PosixMemalign, block, size, align);
+    record::allocation(state, Kind::PosixMemalign, block, size, align);
     result
 }
 
@@ -218,8 +243,9 @@ pub(crate) unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
     if !real::known() {
         return from_arena(size, 4096);
     }
-    let block = forward!(valloc(size));
-    record::allocation(Kind::Valloc, block, size, 0);
+    let state = current();
+    let block = forward!(state, valloc(size));
+    record::allocation(state, Kind::Valloc, block, size, 0);
     block
 }
 
@@ -228,8 +254,9 @@ pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     if !real::known() {
         return from_arena(size.checked_next_multiple_of(4096).unwrap_or(usize::MAX), 4096);
     }
-    let block = forward!(pvalloc(size));
-    record::allocation(Kind::Pvalloc, block, size, 0);
+    let state = current();
+    let block = forward!(state, pvalloc(size));
+    record::allocation(state, Kind::Pvalloc, block, size, 0);
     block
 }
 
@@ -260,8 +287,9 @@ unsafe fn frees(block: *mut c_void, function: Option<impl FnOnce(*mut c_void)>) 
     if is_not_real(block) {
         return;
     }
-    record::call(Kind::Free, Call { address: block as usize, ..Call::default() });
-    nested(|| function(block));
+    let state = current();
+    record::call_of(state, Kind::Free, Call { address: block as usize, ..Call::default() });
+    nested_in(state, || function(block));
 }
 
 /// The names under which the C library exports its own functions, for programs that interpose functions before them.
@@ -274,8 +302,9 @@ macro_rules! of_the_c_library {
                 if !real::known() {
                     return null_mut();
                 }
-                let block = forward!($name($($argument),*));
-                record::allocation(Kind::$kind, block, $size, $extra);
+                let state = current();
+                let block = forward!(state, $name($($argument),*));
+                record::allocation(state, Kind::$kind, block, $size, $extra);
                 block
             }
         )*
@@ -298,12 +327,13 @@ pub(crate) unsafe extern "C" fn __libc_free(block: *mut c_void) {
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void {
-    if ARENA.owns(old) || !real::known() {
+    if is_early(old) {
         // SAFETY: the caller's block, which is from the arena or null.
         return unsafe { move_out_of_arena(old, size) };
     }
     let begun = record::realloc_begins(old, size);
-    let block = forward!(__libc_realloc(old, size));
+    let state = current();
+    let block = forward!(state, __libc_realloc(old, size));
     after_realloc(Kind::Realloc, begun, old, block, size, 0);
     block
 }

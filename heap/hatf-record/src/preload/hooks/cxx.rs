@@ -23,7 +23,7 @@ use crate::preload::choose::call::Call;
 use crate::preload::elf::got::{self, Hook};
 use crate::preload::elf::real;
 use crate::preload::events::record;
-use crate::preload::platform::thread_state::{self, current, nested};
+use crate::preload::platform::thread_state::{self, current, nested, nested_in};
 use crate::preload::spool::word::WORD;
 
 /// A real function, or null if the program has no C++ library yet. In that case, the C functions are used, as by the
@@ -106,7 +106,7 @@ extern "C" fn enter(real: *const c_void, stack_pointer: usize) -> Entered {
 extern "C" fn leave(block: *mut c_void, size: usize, _: usize, before: usize) -> *mut c_void {
     thread_state::leave(before);
     if !block.is_null() {
-        record::allocation(Kind::Malloc, block, size, 0);
+        record::allocation(current(), Kind::Malloc, block, size, 0);
     }
     block
 }
@@ -115,7 +115,7 @@ extern "C" fn leave(block: *mut c_void, size: usize, _: usize, before: usize) ->
 extern "C" fn leave_aligned(block: *mut c_void, size: usize, align: usize, before: usize) -> *mut c_void {
     thread_state::leave(before);
     if !block.is_null() {
-        record::allocation(Kind::Memalign, block, size, align);
+        record::allocation(current(), Kind::Memalign, block, size, align);
     }
     block
 }
@@ -183,8 +183,9 @@ fn release(block: *mut c_void, function: *mut c_void, call: impl FnOnce()) {
         unsafe { super::alloc::free(block) };
         return;
     }
-    record::call(Kind::Free, Call { address: block as usize, ..Call::default() });
-    nested(call);
+    let state = current();
+    record::call_of(state, Kind::Free, Call { address: block as usize, ..Call::default() });
+    nested_in(state, call);
 }
 
 macro_rules! news {

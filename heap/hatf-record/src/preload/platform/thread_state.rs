@@ -156,8 +156,12 @@ pub(crate) fn leave(before: usize) {
 /// Runs `f` one nesting level deeper, where allocations are not the program's own.
 #[inline(always)]
 pub(crate) fn nested<T>(f: impl FnOnce() -> T) -> T {
-    // Does the same as `enter` and `leave`, with a single lookup of the thread's state.
-    let state = current();
+    nested_in(current(), f)
+}
+
+/// Does the same as [`nested`] for a caller that has looked up the calling thread's state.
+#[inline(always)]
+pub(crate) fn nested_in<T>(state: &ThreadState, f: impl FnOnce() -> T) -> T {
     let before = state.outer.get();
     if before == 0 || stack_pointer() >= before {
         state.outer.set(stack_pointer());

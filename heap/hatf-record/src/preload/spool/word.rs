@@ -1,8 +1,8 @@
 //! The word that selects the path of a hook: the conditions in the header of the spool, which `hatf` can change as
 //! well, or a private word while hooks must take the complete path.
 //!
-//! The complete path is required until there is a session, and as long as a block of the arena may exist, because such
-//! a block must not reach the real functions.
+//! The complete path is required until there is a session, and as long as a block of the arena exists, because such a
+//! block must not reach the real functions. It is also required if there is no real function to jump to.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -23,7 +23,7 @@ pub(crate) fn follow(header: &'static Header) {
     header.update(|now| now & !Conditions::REENTRANT.0 | reentrant);
     WORD.store((&raw const header.conditions).cast_mut(), Ordering::SeqCst);
     // A thread that creates a block either sees the session and calls `leave`, or its block is seen here.
-    if ARENA.has_blocks() {
+    if ARENA.has_blocks() || !real::has_frequent() {
         leave();
     }
 }
