@@ -63,6 +63,7 @@ impl Arena {
     }
 
     /// Returns whether any block has not been released.
+    #[cfg(any(test, target_arch = "x86_64"))]
     pub(crate) fn has_blocks(&self) -> bool {
         self.live.load(Ordering::SeqCst) != 0
     }

@@ -73,10 +73,8 @@ impl Conditions {
     const fn with_path(self) -> Self {
         const NEVER: u32 = Conditions::CHANGE.0 | Conditions::INJECTED.0;
         // Each call may have to record something else, or is counted only if its thread is recorded.
-        const NOT_SAMPLED: u32 = Conditions::PAGES.0
-            | Conditions::PROCESSORS.0
-            | Conditions::ONLY_THREADS.0
-            | Conditions::REENTRANT.0;
+        const NOT_SAMPLED: u32 =
+            Conditions::PAGES.0 | Conditions::PROCESSORS.0 | Conditions::ONLY_THREADS.0 | Conditions::REENTRANT.0;
         let bits = self.0 & !(Self::OFF_PATH.0 | Self::SAMPLED_PATH.0);
         let path = if bits & NEVER != 0 {
             0

@@ -155,7 +155,7 @@ fn every_call_is_known() {
     let mut wrong = Vec::new();
     for function in code.functions.values() {
         // C++ `operator new` jumps to the throwing function, which it looks up first.
-        let is_new = function.name.starts_with("_Znw") || function.name.starts_with("_Zna");
+        let is_new = function.name.starts_with("hooks::cxx::NEW");
         let may = is_new || UNKNOWN.iter().any(|(name, _)| *name == function.name);
         if !may && function.calls.iter().any(|call| call.target == Target::Unknown) {
             wrong.push(format!("{}: a call through a register", function.name));

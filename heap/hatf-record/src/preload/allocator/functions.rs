@@ -46,7 +46,7 @@ extern "C" fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
 
 extern "C" fn realloc_ends(old: *mut c_void, block: *mut c_void, size: usize, begun: Begun) {
     let call = Call { size, address: block as usize, old: old as usize, ..Call::default() };
-    record::realloc_ends(Kind::Realloc, call, Block::Other, begun);
+    record::realloc_ends(thread_state::current(), Kind::Realloc, call, Block::Other, begun);
 }
 
 extern "C" fn enter(stack_pointer: usize) -> usize {

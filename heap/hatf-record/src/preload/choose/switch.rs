@@ -98,9 +98,7 @@ fn start(session: &Session) {
     // The event is stamped and written before another thread can record a call.
     record(session, Kind::Start);
     // If there is another request by now, which may be one to stop, recording remains off until it is performed.
-    header.update(|now| {
-        now & !if Conditions(now).has(Conditions::CHANGE) { Conditions::STOPPED.0 } else { STOPPED.0 }
-    });
+    header.update(|now| now & !if Conditions(now).has(Conditions::CHANGE) { Conditions::STOPPED.0 } else { STOPPED.0 });
 }
 
 fn record(session: &Session, kind: Kind) {

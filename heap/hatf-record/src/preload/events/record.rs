@@ -73,9 +73,9 @@ pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
 /// Records that a realloc has returned. If its start was recorded, the end is always recorded as well. If it began
 /// while recording was off, the old block is unknown.
 #[inline]
-pub(crate) fn realloc_ends(kind: Kind, call: Call, block: Block, begun: Begun) {
+pub(crate) fn realloc_ends(state: &ThreadState, kind: Kind, call: Call, block: Block, begun: Begun) {
     let old = if begun == Begun::Off { 0 } else { call.old };
-    record(current(), kind, Call { old, ..call }, block, begun == Begun::Recorded);
+    record(state, kind, Call { old, ..call }, block, begun == Begun::Recorded);
 }
 
 /// Records a mark, or the start or end of a phase.

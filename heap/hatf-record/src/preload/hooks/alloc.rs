@@ -11,7 +11,7 @@ use crate::event::Kind;
 use crate::preload::choose::call::{Begun, Block, Call};
 use crate::preload::elf::real::{self, ARENA};
 use crate::preload::events::record;
-use crate::preload::platform::thread_state::{current, nested_in};
+use crate::preload::platform::thread_state::{ThreadState, current, nested_in};
 #[cfg(target_arch = "x86_64")]
 use crate::preload::spool::{session, word};
 
@@ -133,14 +133,17 @@ pub(crate) unsafe extern "C" fn cfree(block: *mut c_void) {
 
 #[cfg_attr(not(target_arch = "x86_64"), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
-    if is_early(old) {
+    // As soon as the function can be called, there may be blocks for it.
+    let function = real::realloc().or_else(|| look_up(real::realloc)).filter(|_| !ARENA.owns(old));
+    let Some(function) = function else {
         // SAFETY: the caller's block, which is from the arena or null.
         return unsafe { move_out_of_arena(old, size) };
-    }
+    };
     let begun = record::realloc_begins(old, size);
     let state = current();
-    let block = forward!(state, realloc(old, size));
-    after_realloc(Kind::Realloc, begun, old, block, size, 0);
+    // SAFETY: the caller's arguments.
+    let block = nested_in(state, || unsafe { function(old, size) });
+    after_realloc(state, Kind::Realloc, begun, old, block, size, 0);
     block
 }
 
@@ -163,14 +166,22 @@ pub(crate) unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, siz
         Some(reallocarray) => nested_in(state, || unsafe { reallocarray(old, count, size) }),
         None => forward!(state, realloc(old, bytes)),
     };
-    after_realloc(Kind::Reallocarray, begun, old, block, bytes, count);
+    after_realloc(state, Kind::Reallocarray, begun, old, block, bytes, count);
     block
 }
 
 #[inline]
-fn after_realloc(kind: Kind, begun: Begun, old: *mut c_void, block: *mut c_void, size: usize, extra: usize) {
+fn after_realloc(
+    state: &ThreadState,
+    kind: Kind,
+    begun: Begun,
+    old: *mut c_void,
+    block: *mut c_void,
+    size: usize,
+    extra: usize,
+) {
     let call = Call { size, address: block as usize, old: old as usize, extra, ..Call::default() };
-    record::realloc_ends(kind, call, Block::Malloc, begun);
+    record::realloc_ends(state, kind, call, Block::Malloc, begun);
 }
 
 /// Resizes a block in the arena by copying its contents to a new block.
@@ -334,7 +345,7 @@ pub(crate) unsafe extern "C" fn __libc_realloc(old: *mut c_void, size: usize) ->
     let begun = record::realloc_begins(old, size);
     let state = current();
     let block = forward!(state, __libc_realloc(old, size));
-    after_realloc(Kind::Realloc, begun, old, block, size, 0);
+    after_realloc(state, Kind::Realloc, begun, old, block, size, 0);
     block
 }
 

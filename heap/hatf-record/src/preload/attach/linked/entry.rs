@@ -115,10 +115,10 @@ unsafe extern "C" fn leave(site: &Site, frame: *const Frame) {
         Some(Role::Malloc) => record::call(Kind::Malloc, call(first, 0)),
         Some(Role::Zalloc) => record::call(Kind::Calloc, call(first, 1)),
         Some(Role::Calloc) => record::call(Kind::Calloc, call(first.saturating_mul(second), first)),
-        Some(Role::Realloc) => record::realloc_ends(Kind::Realloc, resized(second, 0), Block::Other, begun),
+        Some(Role::Realloc) => record::realloc_ends(current(), Kind::Realloc, resized(second, 0), Block::Other, begun),
         Some(Role::Reallocarray) => {
             let resized = resized(second.saturating_mul(third), second);
-            record::realloc_ends(Kind::Reallocarray, resized, Block::Other, begun);
+            record::realloc_ends(current(), Kind::Reallocarray, resized, Block::Other, begun);
         }
         Some(Role::AlignedAlloc) => record::call(Kind::AlignedAlloc, call(second, first)),
         Some(Role::Memalign) => record::call(Kind::Memalign, call(second, first)),
