@@ -73,9 +73,11 @@ pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
 /// Records that a realloc has returned. If its start was recorded, the end is always recorded as well. If it began
 /// while recording was off, the old block is unknown.
 #[inline]
-pub(crate) fn realloc_ends(state: &ThreadState, kind: Kind, call: Call, block: Block, begun: Begun) {
-    let old = if begun == Begun::Off { 0 } else { call.old };
-    record(state, kind, Call { old, ..call }, block, begun == Begun::Recorded);
+pub(crate) fn realloc_ends(state: &ThreadState, kind: Kind, mut call: Call, block: Block, begun: Begun) {
+    if begun == Begun::Off {
+        call.old = 0;
+    }
+    record(state, kind, call, block, begun == Begun::Recorded);
 }
 
 /// Records a mark, or the start or end of a phase.
@@ -123,9 +125,9 @@ fn record(state: &ThreadState, kind: Kind, call: Call, block: Block, begun: bool
             return true;
         }
     }
-    let is_pushed =
-        !kind.has_numbers() && push::in_one_slot(session, state, kind, call.size as u64, call.address as u64);
-    if !is_pushed {
+    if kind.has_numbers() {
+        finish::numbers(session, state, kind, call);
+    } else if !push::in_one_slot(session, state, kind, call.size as u64, call.address as u64) {
         finish::numbers(session, state, kind, call.copied());
     }
     true
