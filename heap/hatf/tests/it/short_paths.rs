@@ -26,7 +26,7 @@ fn instructions(before: &[&str], program: &Path, arguments: [&str; 2]) -> f64 {
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{messages}");
     let collected = messages.lines().find_map(|line| line.split_once("Collected : "));
-    collected.unwrap_or_else(|| panic!("{messages}")).1.trim().parse().unwrap()
+    collected.unwrap().1.trim().parse().unwrap()
 }
 
 /// A loop of the program, its events per round, and the maximum number of the recorder's instructions per event for a
