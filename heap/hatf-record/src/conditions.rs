@@ -64,7 +64,7 @@ impl Conditions {
     pub const REENTRANT: Self = Self(1 << 18);
     /// Recording is off and nothing else is to be done: hooks only call the real function. Follows from the other bits.
     pub const OFF_PATH: Self = Self(1 << 30);
-    /// Blocks are sampled, and calls that begin or end no sampled block need no other work. Follows from the other bits.
+    /// Blocks are sampled, and calls that begin or end no sampled block need no other work. Follows from the others.
     pub const SAMPLED_PATH: Self = Self(1 << 31);
     /// Only some of the calls are recorded.
     pub const PART: Self = Self(Self::SAMPLE.0 | Self::ONLY_THREADS.0 | Self::ONLY_MODULES.0 | Self::SIZES.0);

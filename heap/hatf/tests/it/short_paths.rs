@@ -71,8 +71,8 @@ const MEAN: f64 = 16384.0;
 /// The program's blocks of each size per 400 rounds.
 const KNOWN: [(u64, u64); 7] = [(61, 400), (67, 100), (333, 400), (611, 400), (3331, 100), (7001, 100), (70001, 4)];
 
-/// Returns the estimated numbers of blocks and of bytes in a trace, for blocks of these sizes. Checks that each recorded
-/// block ends.
+/// Returns the estimated numbers of blocks and of bytes in a trace, for blocks of these sizes. Checks that each
+/// recorded block ends.
 fn estimates(trace: &Path) -> [f64; 2] {
     let mut reader = TraceReader::open(trace).unwrap();
     let (mut sums, mut live) = ([0.0; 2], std::collections::HashSet::new());
@@ -96,8 +96,8 @@ fn estimates(trace: &Path) -> [f64; 2] {
     sums
 }
 
-/// Records samples of the program, with an allocator that is preloaded into it. Returns, for blocks and for bytes, the mean estimate divided by the true number, and
-/// the number of standard errors by which they differ.
+/// Records samples of the program, with an allocator that is preloaded into it. Returns, for blocks and for bytes, the
+/// mean estimate divided by the true number, and the number of standard errors by which they differ.
 fn sampled(runs: u32, allocator: Option<&str>) -> Option<[(f64, f64); 2]> {
     const ROUNDS: u64 = 2_000;
     let folder = Folder::new();

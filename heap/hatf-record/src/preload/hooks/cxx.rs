@@ -326,7 +326,8 @@ macro_rules! deletes {
                 pub(super) unsafe extern "C" fn complete(block: *mut c_void $(, $argument: usize)*) {
                     type Function = unsafe extern "C" fn(*mut c_void $(, deletes!(@type $argument))*);
                     let function = REAL.get();
-                    // SAFETY: dlsym's result for the name of a function with this signature, and the caller's arguments.
+                    // SAFETY: dlsym's result for the name of a function with this signature, and the caller's
+                    // arguments.
                     let call = || unsafe { transmute::<*mut c_void, Function>(function)(block $(, $argument)*) };
                     release(block, function, call);
                 }

@@ -20,7 +20,8 @@ use crate::preload::elf::real;
 use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::spool::word::WORD;
 
-// With signed numbers, a word of the path for samples is less than this bit, and otherwise a word without a path is less.
+// Of signed numbers, only a word of the path for samples is less than the first bit. Of unsigned numbers, only
+// a word without a path is less.
 const _: () = assert!(Conditions::OFF_PATH.0 == 1 << 30 && Conditions::SAMPLED_PATH.0 == 1 << 31);
 
 /// Instructions that jump to `9` if recording is off, and continue after this code if a sample is recorded.
@@ -102,8 +103,8 @@ entry! {
 
 /// Frees a block near a recorded block.
 unsafe extern "C" fn free_near(block: *mut c_void) {
-    // SAFETY: the caller's block. It is from the real allocator, because the path for samples is not taken while a block
-    // of the arena exists.
+    // SAFETY: the caller's block. It is from the real allocator, because the path for samples is not taken while a
+    // block of the arena exists.
     unsafe {
         match real::free() {
             Some(free) if !recorded_blocks::has(block as usize) => free(block),
