@@ -1,14 +1,17 @@
 """Compares predictions of hatf whatif with replays and programs on the real allocators: tables for docs/whatif.md.
 
-Writes heap/hatf-lab/src/whatif/validation.json, from which the command reads its known errors.
+Writes heap/hatf-lab/src/whatif/validation.json, from which the command reads its known errors. The errors of ten programs are the stated ones;
+ten other programs show whether these hold.
 """
 import json
 import os
+import random
+import shutil
 import subprocess
 import sys
 import time
 
-from .common import ROOT, answer, folder, head, missing, row, run, write
+from .common import ROOT, answer, folder, head, median, missing, row, run, write
 
 OUT = os.path.join(ROOT, "heap", "hatf-lab", "src", "whatif", "validation.json")
 FAMILIES = ["glibc", "jemalloc", "mimalloc", "tcmalloc"]
@@ -70,25 +73,84 @@ int main() {
 }"""
 
 
+# Scripts for other languages: maps of strings and lists, from which some entries are deleted.
+RUBY = """h = {}; 120000.times { |i| h["k#{i}"] = { n: "x" * (i % 50), l: (0..(i % 7)).to_a }
+h.delete("k#{i - 30000}") if i > 30000 && i % 3 == 0 }; puts h.values.map { |v| v[:n] }.sort.uniq.size"""
+LUA = """local h = {} for i = 1, 300000 do h[i] = { name = string.rep("x", i % 40), l = { i, i + 1 } }
+if i > 50000 and i % 2 == 0 then h[i - 50000] = nil end end local n = 0 for k in pairs(h) do n = n + 1 end print(n)"""
+TCL = "for {set i 0} {$i < 150000} {incr i} { dict set h k$i [list n [string repeat x [expr {$i % 50}]] l [list $i $i]] }; puts [dict size $h]"
+NODE = """const m = new Map(); for (let i = 0; i < 60000; i++) { m.set("k" + i, Buffer.alloc(200 + i % 900));
+if (i > 20000) m.delete("k" + (i - 20000)); } console.log(m.size)"""
+XML = """import xml.etree.ElementTree as E
+for _ in range(3): t = E.parse("b.xml"); n = sum(len(e.find("n").text or "") for e in t.getroot())
+print(n)"""
+# Allocates one block and prints its own anonymous memory.
+ONE = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    char *volatile block = malloc(1), line[200];
+    *block = 1;
+    for (FILE *status = fopen("/proc/self/status", "r"); fgets(line, sizeof line, status);)
+        if (!strncmp(line, "RssAnon", 7)) fputs(line, stdout);
+}"""
+# Hashes of strings are the same in each run.
+SAME = {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
+# The programs whose requests are also replayed, with all settings. A replay does not show the library's own data.
+REPLAYED = ["perl", "gawk", "sqlite3", "gs", "python3", "threads"]
+# The programs whose errors are not part of the stated errors.
+HELD_OUT = ["lua", "tclsh", "msgfmt", "sort", "node", "xz", "python3-xml", "objdump", "diff", "vim"]
+
+
 def programs():
     """Returns programs and their commands."""
     if not missing("g++"):
         run("g++", "-O2", "-pthread", "-o", "threads", write("threads.cpp", CPP))
     gs = ["gs", "-q", "-dBATCH", "-dNOPAUSE", "-dSAFER", "-sDEVICE=pdfwrite", "-sOutputFile=out.pdf"]
+    # Not a script that starts the interpreter.
+    python = os.path.realpath(sys.executable)
+    numbers = range(40000)
+    write("j.json", json.dumps([{"name": "n" * (i % 40), "tags": [f"t{j}" for j in range(i % 12)], "v": i * 1.5} for i in numbers]))
+    classes = "".join(f"struct S{i} {{ std::map<std::string, std::vector<int>> m; int f(std::string s) {{ return m[s].size() + {i}; }} }};\n" for i in range(120))
+    uses = "".join(f'S{i} s{i}; s{i}.f("x");' for i in range(120))
+    write("big.cc", f"#include <map>\n#include <regex>\n#include <string>\n#include <vector>\n{classes}int main() {{ std::regex r(\"a.*b\"); {uses} }}\n")
+    entries = "".join(f'msgid "message {i} of this catalog"\nmsgstr "Nachricht {i} {"x" * (i % 60)}"\n\n' for i in range(60000))
+    write("big.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n' + entries)
+    rand = random.Random(1)
+    words = [f"{rand.getrandbits(60):x} {'y' * rand.randrange(60)}\n" for _ in range(250000)]
+    write("words.txt", "".join(words))
+    write("others.txt", "".join(word for n, word in enumerate(words) if n % 50))
+    write("b.xml", "<r>" + "".join(f'<e id="{i}"><n>{"z" * (i % 30)}</n></e>' for i in range(60000)) + "</r>")
+    compiler = shutil.which("g++") and run("g++", "-print-prog-name=cc1plus").decode().strip()
+    machine = compiler and run("g++", "-print-multiarch").decode().strip()
     return {
         "perl": ["perl", "-e", PERL],
         "gawk": ["gawk", GAWK],
         "sqlite3": ["sqlite3", ":memory:", ".read " + write("q.sql", SQL)],
         "gs": gs + [write("page.ps", PS)],
-        "python3": ["python3", "-c", PYTHON],
+        "python3": [python, "-c", PYTHON],
         "threads": ["./threads"],
+        "jq": ["jq", "-c", "[.[] | {n: .name, t: (.tags | length), v: (.v * 2)}] | group_by(.t) | map(length)", "j.json"],
+        "ruby": ["ruby", write("a.rb", RUBY)],
+        "cc1plus": [compiler or "cc1plus", "-quiet", "-imultiarch", machine or "", "-D_GNU_SOURCE", "-O1", "big.cc", "-o", "big.s"],
+        "git": ["git", "-C", ROOT, "log", "--stat", "-n", "400", "--oneline"],
+        "lua": ["lua5.4", write("a.lua", LUA)],
+        "tclsh": ["tclsh", write("a.tcl", TCL)],
+        "msgfmt": ["msgfmt", "-o", "big.mo", "big.po"],
+        "sort": ["sort", "--parallel=1", "-S", "30M", "words.txt"],
+        "node": ["node", write("n.js", NODE)],
+        "xz": ["xz", "-6", "-k", "-c", "words.txt"],
+        "python3-xml": [python, write("x.py", XML)],
+        "objdump": ["objdump", "-d", "-l", shutil.which("git") or "git"],
+        "diff": ["diff", "-u", "words.txt", "others.txt"],
+        "vim": ["vim", "-es", "-u", "NONE", "-c", "g/a/s/y/z/g", "-c", "sort", "-c", "q!", "words.txt"],
     }
 
 
 def peak_private(command, library):
     """Returns the peak anonymous memory of a program with a preloaded library, sampled every millisecond, or None without the library."""
-    environment = {**os.environ, "PYTHONMALLOC": "malloc", "LD_PRELOAD": library}
-    child = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    environment = {**os.environ, **SAME, "LD_PRELOAD": library}
+    child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     most = 0
     while child.poll() is None:
         try:
@@ -99,17 +161,29 @@ def peak_private(command, library):
         most = max(most, int(of.get("RssAnon", "0 kB").split()[0]) << 10)
         time.sleep(0.001)
     said = child.stderr.read()
-    if child.wait():
+    # `diff` returns 1 for different files.
+    if child.wait() > 1:
         raise subprocess.CalledProcessError(child.returncode, command)
     return None if b"cannot be preloaded" in said else most
 
 
 def themselves(name, command, simulated):
-    """Returns rows that compare predictions with a program. Its memory outside of the heap counts as the same with each allocator."""
-    measured = {family: peak_private(command, LIBRARIES[family]) for family in FAMILIES if family in simulated}
+    """Returns rows that compare predictions with the whole memory of a program. Its memory outside of the heap counts as the same with each
+    allocator. Each peak is the median of three runs, as jemalloc's depends on time."""
+    def peak(family):
+        return median([peak_private(command, LIBRARIES[family]) or 0 for _ in range(3)])
+    measured = {family: peak(family) for family in FAMILIES if family in simulated}
     others = measured["glibc"] - simulated["glibc"]
-    return [{"program": name, "allocator": family, "against": "program", "simulated_peak": simulated[family], "measured_peak": peak - others}
-            for family, peak in measured.items() if family != "glibc" and peak is not None]
+    against = "held-out" if name in HELD_OUT else "program"
+    return [{"program": name, "allocator": family, "against": against, "simulated_peak": int(simulated[family] + others), "measured_peak": int(peak)}
+            for family, peak in measured.items() if family != "glibc" and peak]
+
+
+def own_data():
+    """Returns the bytes of each library's own data in a program that allocates one block, in excess of the C library's."""
+    run("cc", "-o", "one", write("one.c", ONE))
+    used = {family: int(run("./one", env={**os.environ, "LD_PRELOAD": library}).split()[1]) << 10 for family, library in LIBRARIES.items()}
+    return {family: of - used["glibc"] for family, of in used.items()}
 
 
 def ranks(values):
@@ -130,14 +204,19 @@ def correlation(one, other):
 def main(options):
     rows, order, whole = [], [], []
     with folder():
+        own = own_data()
         for name, command in programs().items():
             if missing(command[0]):
                 continue
             trace = name + ".mtf"
-            environment = {**os.environ, "PYTHONMALLOC": "malloc"}
-            run(options.hatf, "record", "-o", trace, "--", *command, env=environment)
+            recorded = subprocess.run([options.hatf, "record", "-q", "-o", trace, "--", *command], env={**os.environ, **SAME},
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
+            if recorded.returncode > 1:
+                raise subprocess.CalledProcessError(recorded.returncode, command)
             predictions = answer(options.hatf, "whatif", trace)["predictions"]
             whole += themselves(name, command, {of["allocator"]: of["peak"] for of in predictions if of["allocator"] in FAMILIES})
+            if name not in REPLAYED:
+                continue
             tried = [of for of in predictions if of["replay"]]
             measured = {}
             for of in tried:
@@ -148,8 +227,9 @@ def main(options):
                     print(f"{of['replay']} is left out: it is not on this machine", file=sys.stderr)
             compared = [(of, measured[of["allocator"]]) for of in tried if of["allocator"] in measured]
             for of, real in compared:
-                rows.append({"program": name, "allocator": of["allocator"], "against": "replay", "simulated_peak": of["peak"],
-                             "measured_peak": real["peak_resident"], "simulated_mean": of["mean"],
+                data = own[of["allocator"].split(":")[0]]
+                rows.append({"program": name, "allocator": of["allocator"], "against": "replay", "simulated_peak": of["peak"] - data,
+                             "measured_peak": real["peak_resident"], "simulated_mean": of["mean"] - data,
                              "measured_mean": real["mean_resident"]})
             plain = [(of, real) for of, real in compared if of["allocator"] in FAMILIES]
             order.append((name, *(correlation([of[key] for of, _ in some], [real[field] for _, real in some])
@@ -162,6 +242,10 @@ def main(options):
         return of["simulated_" + which] / of["measured_" + which] - 1
 
     mib = 1 << 20
+    head("library", "own data, bytes:")
+    for family in FAMILIES[1:]:
+        row(family, f"{own[family]:,}")
+    print()
     head("program", "", *(f"{family}:" for family in FAMILIES))
     for name, *_ in order:
         for which in ("peak", "mean"):
@@ -179,6 +263,11 @@ def main(options):
         row(name, *(cells.get(family, "-") for family in FAMILIES[1:]))
     print()
     head("simulator and settings", "mean error of the peak:", "of the mean:", "greatest of the peak:", "with")
+    for family in FAMILIES[1:]:
+        for against in ("program", "held-out"):
+            errors = [abs(off(of, "peak")) for of in whole if (of["allocator"], of["against"]) == (family, against)]
+            if errors:
+                row(f"{family}, {against}", f"{100 * sum(errors) / len(errors):.1f}%", "-", f"{100 * max(errors):.1f}%", f"{len(errors)} programs")
     for allocator in sorted({of["allocator"] for of in rows}):
         of = [of for of in rows if of["allocator"] == allocator]
         worst = max(of, key=lambda one: abs(off(one, "peak")))
