@@ -626,6 +626,9 @@ rows! {
         "type|record|rec|struct|event|message|def|fn|entry|packet NAME : ( LIST )" => "$1: ($2)";
         "type|record|rec|struct|event|message|def|fn|entry|packet NAME =|:= ( LIST )" => "$1: ($2)";
         "type|record|rec|struct|event|message|def|fn|entry|packet NAME ( LIST )" => "$1: ($2)";
+        "NAME = ( LIST )" => "$1: ($2)";
+        "NAME : = ( LIST )" => "$1: ($2)";
+        "NAME : : ( LIST )" => "$1: ($2)";
         "NAME - > ( LIST )" => "$1: ($2)";
         "NAME INT : ( LIST )" => "$1: ($3)", "; in its block, write `tag.value = $2;`";
         "INT : ( LIST )" => "record_$1: ($2)", "; in its block, write `tag.value = $1;`";
