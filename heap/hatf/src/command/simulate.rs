@@ -29,7 +29,7 @@ Examples:
   hatf simulate perl.mtf --allocator jemalloc,mimalloc --touches
   hatf simulate perl.mtf --svg heap.svg --format json > heap.json
 
-Settings (in bytes, except for counts of entries, threads, calls and steps, and decay in nanoseconds;
+Settings (in bytes; entries, threads, calls and steps are counts, and decay is in nanoseconds;
 switches are 0 or 1):
   bsd       header=8 least=16 refill=2048
   first     word=8 least=32 grow=8192
