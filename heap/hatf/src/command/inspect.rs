@@ -125,11 +125,13 @@ pub(crate) fn run(options: &Inspect) -> Result<u8> {
     Ok(problem.is_some().into())
 }
 
-/// Returns the program and its arguments, or the name of a process without arguments.
+/// Returns the program and its arguments, or the name of a process without arguments. A server may have replaced its
+/// arguments by a title, which zeros follow.
 fn command(process: u32) -> Vec<String> {
     let read = |name| fs::read(format!("/proc/{process}/{name}")).unwrap_or_default();
     let (line, name) = (read("cmdline"), read("comm"));
-    let line = if line.is_empty() { name.trim_ascii() } else { line.strip_suffix(&[0]).unwrap_or(&line) };
+    let length = line.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let line = line.get(..length).filter(|line| !line.is_empty()).unwrap_or(name.trim_ascii());
     line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
