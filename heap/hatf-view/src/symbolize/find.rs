@@ -57,7 +57,9 @@ impl Problem {
         if !self.needs_debug_information {
             return None;
         }
-        if !["/usr/", "/lib", "/opt/"].iter().any(|folder| self.path.starts_with(folder)) {
+        // Packages do not install files in /usr/local.
+        let is_installed = ["/usr/", "/lib", "/opt/"].iter().any(|folder| self.path.starts_with(folder));
+        if !is_installed || self.path.starts_with("/usr/local/") {
             return Some("compile it with -g and do not strip it".to_owned());
         }
         let or = if is_debuginfod_asked() { "" } else { ", or set DEBUGINFOD_URLS" };
@@ -77,21 +79,22 @@ fn package(path: &str) -> Option<String> {
     if path.contains(['*', '?', '[', '\\']) {
         return None;
     }
-    let mut answers = [path, &other].into_iter().filter_map(|path| {
-        let ask = |program: &str, arguments: &[&str]| {
-            let output = output_of(Command::new(program).args(arguments).arg(path).stderr(Stdio::null())).ok()?;
-            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-        };
-        let of_dpkg = ask("/usr/bin/dpkg-query", &["-S", "--"]).and_then(|text| {
-            let (package, _) = text.split_once(':')?;
-            Some(if package == "libc6" { "libc6-dbg".to_owned() } else { format!("{package}-dbgsym") })
-        });
-        of_dpkg.or_else(|| {
-            let text = ask("/usr/bin/rpm", &["-qf", "--qf", "%{NAME}-debuginfo\n", "--"])?;
-            text.lines().next().map(str::to_owned)
-        })
+    let ask = |program: &str, arguments: &[&str], paths: &[&str]| {
+        let output = output_of(Command::new(program).args(arguments).args(paths).stderr(Stdio::null())).ok()?;
+        Some((output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))
+    };
+    let paths = [path, &other];
+    // dpkg-query takes long to start, and answers for each path that it knows.
+    let of_dpkg = ask("/usr/bin/dpkg-query", &["-S", "--"], &paths).and_then(|(_, text)| {
+        let (package, _) = text.lines().find(|line| !line.starts_with("diversion "))?.split_once(':')?;
+        Some(if package == "libc6" { "libc6-dbg".to_owned() } else { format!("{package}-dbgsym") })
     });
-    answers.next().filter(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte)))
+    let of_rpm = |path: &&str| {
+        let (is_known, text) = ask("/usr/bin/rpm", &["-qf", "--qf", "%{NAME}-debuginfo\n", "--"], &[path])?;
+        text.lines().next().filter(|_| is_known).map(str::to_owned)
+    };
+    let name = of_dpkg.or_else(|| paths.iter().find_map(of_rpm))?;
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte)).then_some(name)
 }
 
 /// The functions of frames.
