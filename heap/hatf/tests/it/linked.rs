@@ -237,13 +237,15 @@ fn programs_without_the_recorder() {
     let Some(program) = built(&folder, "gcc", &["-O1", "-static", "-DPREFIX=_rjem_"], &LINKED) else { return };
     let program = program.to_str().unwrap();
     let said = "1 process executed a program that did not load the recorder";
-    for command in
-        [&["sh", "-c", "exec \"$0\"", program][..], &["env", "-i", program], &["env", "-i", "sh", "-c", "exit 7"]]
-    {
+    for command in [&["sh", "-c", "exec \"$0\"", program][..], &["env", "-i", program]] {
         hatf(["record", "-o", &path, "--"].iter().chain(command)).exits(7).says(said);
     }
     // An `exec` that fails, and one that keeps the recorder.
-    for command in [&["sh", "-c", "exec /nowhere; exit 7"][..], &["env", "sh", "-c", "exit 7"]] {
+    for command in [
+        &["sh", "-c", "exec /nowhere; exit 7"][..],
+        &["env", "sh", "-c", "exit 7"],
+        &["env", "-i", "sh", "-c", "exit 7"],
+    ] {
         let run = hatf(["record", "-o", &path, "--"].iter().chain(command));
         assert!(!run.err.contains("did not load the recorder"), "{}", run.err);
     }

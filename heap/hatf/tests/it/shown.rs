@@ -116,9 +116,9 @@ fn what_a_terminal_obeys_is_shown() {
     let names: serde_json::Value = serde_json::from_str(&names).unwrap();
     assert_eq!(names["sites"][0]["stack"][0]["functions"][0]["name"], HOSTILE);
     assert_eq!(names["report_version"], 1);
-    // These commands print nothing from a trace, or only from one that they record. The screen of `hatf watch` is
+    // These commands print nothing from a trace, or only from one that they record or write. The screen of `hatf watch` is
     // tested in watch.rs. `sql` requires an engine that is missing here.
-    let others = ["sql", "run", "record", "watch", "cc", "recover", "tour", "help"];
+    let others = ["sql", "run", "record", "watch", "inspect", "cc", "recover", "tour", "help"];
     let help = hatf(["--help"]).exits(0).text();
     let commands = help.split("Options:").next().unwrap();
     for line in commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {
