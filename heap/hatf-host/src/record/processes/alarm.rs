@@ -28,12 +28,12 @@ const REPORTS: u8 = 64;
 /// The descriptor of the counter to which signal handlers add, or -1 if there is none.
 static COUNTER: AtomicI32 = AtomicI32::new(-1);
 
-/// Returns the counter to which signal handlers add, which lives as long as this process.
+/// Returns the counter to which signal handlers add, which lives as long as this process. It is always readable.
 fn counter() -> Option<&'static OwnedFd> {
     static FD: OnceLock<Option<OwnedFd>> = OnceLock::new();
     let fd = FD.get_or_init(|| {
         // SAFETY: the arguments are numbers.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        let fd = unsafe { libc::eventfd(1, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         // SAFETY: the descriptor was just created and has no other owner.
         (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
     });
@@ -111,12 +111,23 @@ impl Alarm {
 
     /// Adds a descriptor. Returns false if the system refuses.
     fn add(&self, fd: &OwnedFd, number: u64) -> bool {
+        self.change(libc::EPOLL_CTL_ADD, fd, number)
+    }
+
+    /// Ends the current or the next call of [`Self::wait`]. Unlike [`notify`], concerns this alarm only, and does not
+    /// depend on a write.
+    pub(super) fn end_wait(&self) {
+        // The counter is readable, so it is reported again.
+        counter().is_some_and(|fd| self.change(libc::EPOLL_CTL_MOD, fd, SIGNALS));
+    }
+
+    fn change(&self, operation: libc::c_int, fd: &OwnedFd, number: u64) -> bool {
         let Some(epoll) = &self.epoll else { return false };
         // Each change is reported once, so that several recordings in this process can share the counter.
         let events = libc::EPOLLIN.cast_unsigned() | libc::EPOLLET.cast_unsigned();
         let mut event = libc::epoll_event { events, u64: number };
         // SAFETY: two open descriptors, and a struct that the kernel reads.
-        unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &raw mut event) == 0 }
+        unsafe { libc::epoll_ctl(epoll.as_raw_fd(), operation, fd.as_raw_fd(), &raw mut event) == 0 }
     }
 
     /// Watches the files that are moved into a directory and, with `written`, files that are written there. Returns
@@ -249,5 +260,8 @@ mod tests {
         }
         notify();
         while !alarm.wait(Some(LONG)).notified {}
+        assert_eq!(alarm.wait(Some(Duration::ZERO)), Reports::default());
+        alarm.end_wait();
+        assert!(alarm.wait(Some(LONG)).notified);
     }
 }

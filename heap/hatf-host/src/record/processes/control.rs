@@ -152,7 +152,7 @@ impl Control {
     /// Ends [`Control::run`].
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
-        notify();
+        self.alarm.end_wait();
         self.alarm.ring_all();
     }
 
