@@ -159,6 +159,14 @@ impl<'m> Stream<'m> {
         behind.is_some()
     }
 
+    /// Returns whether the rest of the chunk contains only a part of one event, which its thread was writing. The first
+    /// slot of an event is written last.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        let mut later = (self.at..CHUNK_SLOTS).filter_map(|at| self.chunk.slot(at)).peekable();
+        later.peek().is_some() && later.all(|slot| Head::decode(slot).is_some_and(|head| head.kind == Kind::More))
+    }
+
     /// Returns the number of the next slot if it is missing, that is, unwritten but followed by a written one.
     #[must_use]
     pub fn gap(&self) -> Option<usize> {

@@ -9,12 +9,15 @@ use super::Merge;
 
 impl Merge<'_> {
     /// Skips slots and chunks that were reserved but will never be written, in all waiting threads. `ended` specifies
-    /// whether the process has ended. Returns whether anything was skipped.
+    /// whether the process has ended. Returns whether anything was skipped. An event that a thread was writing when the
+    /// process ended is not counted: the program's call had not returned.
     pub(crate) fn skip_gaps(&mut self, ended: bool) -> bool {
         let mut found = false;
         for place in &self.waiting {
-            if self.queues[*place].skip_gap(self.spool, ended) {
-                self.counts.gaps += 1;
+            let queue = &mut self.queues[*place];
+            let is_unfinished = ended && queue.is_unfinished();
+            if queue.skip_gap(self.spool, ended) {
+                self.counts.gaps += u64::from(!is_unfinished);
                 found = true;
             }
         }

@@ -167,6 +167,34 @@ fn a_slot_that_is_never_written() {
     assert_eq!(merge.counted().gaps, 1);
 }
 
+/// A killed process may leave the last event of a thread without its first slot. The call had not returned.
+#[test]
+fn an_unfinished_event_is_not_lost() {
+    for (another, ended, gaps) in [(false, true, 0), (false, false, 1), (true, true, 1)] {
+        let memory = Memory::new();
+        let producer = Producer::new();
+        let event = |kind| SpoolEvent { size: 8, address: 16, ..SpoolEvent::new(kind, 1, 10) };
+        write(&producer, memory.spool(), &event(Kind::Malloc));
+        // An event of two slots.
+        write(&producer, memory.spool(), &event(Kind::Memalign));
+        if another {
+            write(&producer, memory.spool(), &event(Kind::Malloc));
+        }
+        let chunk = memory.spool().chunk(memory.spool().taken().next().unwrap()).unwrap();
+        assert!(chunk.slot(2).is_some() && chunk.slot(3).is_some() == another);
+        chunk.write(1, &[[0, 0]]);
+        let mut merge = Merge::new(memory.spool());
+        merge.discover();
+        merge.look();
+        let mut given = merge.give(u64::MAX, usize::MAX, |_, _, _| {});
+        merge.look();
+        assert!(merge.skip_gaps(ended));
+        merge.look();
+        given += merge.give(u64::MAX, usize::MAX, |_, _, _| {});
+        assert_eq!((merge.counted().gaps, given), (gaps, 1 + usize::from(another)));
+    }
+}
+
 /// A thread that is interrupted often has a gap at every look. Only a gap that stays is skipped.
 #[test]
 fn gaps_that_are_filled() {

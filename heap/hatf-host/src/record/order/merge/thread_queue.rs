@@ -149,6 +149,11 @@ impl<'m> ThreadQueue<'m> {
         }
     }
 
+    /// Returns whether the thread has written only a part of its next event, and nothing else.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.chunks.is_empty() && self.reading.is_some_and(|(_, stream)| stream.is_unfinished())
+    }
+
     /// Returns the slot or chunk that is missing while later ones are already written.
     fn gap(&self) -> Option<Gap> {
         match &self.reading {
