@@ -118,7 +118,9 @@ impl Alarm {
     /// depend on a write.
     pub(super) fn end_wait(&self) {
         // The counter is readable, so it is reported again.
-        counter().is_some_and(|fd| self.change(libc::EPOLL_CTL_MOD, fd, SIGNALS));
+        if let Some(fd) = counter() {
+            self.change(libc::EPOLL_CTL_MOD, fd, SIGNALS);
+        }
     }
 
     fn change(&self, operation: libc::c_int, fd: &OwnedFd, number: u64) -> bool {
