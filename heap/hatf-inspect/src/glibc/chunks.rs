@@ -8,7 +8,7 @@ use crate::{Inconsistency, Result};
 
 /// The flag of a header whose preceding block is in use.
 const PREVIOUS_IN_USE: u64 = 1;
-/// The flag of a block with a mapping of its own.
+/// The flag of a block that is mapped individually.
 pub(super) const MAPPED: u64 = 2;
 /// All flags.
 pub(super) const FLAGS: u64 = 7;

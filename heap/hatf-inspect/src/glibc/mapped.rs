@@ -1,4 +1,4 @@
-//! Blocks with a mapping of their own.
+//! Blocks that are mapped individually.
 //!
 //! The first word of such a block's header is the distance from the start of the mapping, which is 0 unless the block
 //! is aligned. The allocator counts these blocks, so that missing and invented ones are noticed.

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `chunks.rs` | Blocks between two addresses |
 //! | `arenas.rs` | The arenas and their memory |
-//! | `mapped.rs` | Blocks with a mapping of their own |
+//! | `mapped.rs` | Blocks that are mapped individually |
 //! | `lists.rs` | Freed blocks that look allocated: fast bins and the caches of threads |
 
 mod arenas;

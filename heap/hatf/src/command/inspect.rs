@@ -85,7 +85,7 @@ pub(crate) fn run(options: &Inspect) -> Result<u8> {
         None => (None, None),
     };
     if mappings.is_empty() {
-        return Err(Error::Trace(format!("process {process} has no memory of its own, or has just ended").into()));
+        return Err(Error::Trace(format!("process {process} is part of the kernel, or has just ended").into()));
     }
     let account = Account::new(heap.as_ref(), &mappings, &threads);
     let not_read = match (&heap, &problem) {

@@ -1,4 +1,4 @@
-/* Sleeps most of the time. Each process allocates blocks of a size of its own. */
+/* Sleeps most of the time. Each process allocates blocks of a different size. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
