@@ -91,11 +91,11 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf_trace::Result<Made> {
     for (name, moment) in &moments {
         recorded.add_pages(name, moment);
     }
-    let (places, groups, timeline) = (&places, &groups, recorded.timeline());
+    let (places, groups, live) = (&places, &groups, &analysis.live_by_site());
     let page = HeapPage {
         title: name,
         sides: &[Side { recorded: &recorded, places, groups }],
-        sentences: Facts { report: &report, places, groups, counts: &counts, timeline }.sentences(),
+        sentences: Facts { report: &report, places, groups, counts: &counts, live }.sentences(),
         has_functions: true,
         below: &[Section::report(below)],
         threads: 1,

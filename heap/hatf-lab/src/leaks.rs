@@ -36,6 +36,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::heap::Heap;
 use crate::kept::Place;
+use crate::live_by_site::{LiveBySite, LiveBytes};
 use crate::moments::{Lived, Moment, Moments, SiteTimeline};
 use crate::objects::{Cause, Change, Object, ObjectEvent};
 use crate::observer::Observer;
@@ -228,17 +229,21 @@ impl Growth {
 /// # Examples
 ///
 /// ```
-/// use hatf_lab::HeapTracker;
-/// use hatf_lab::history::{Direction, Moments};
+/// use hatf_lab::history::{Direction, LiveBySiteBuilder};
 /// use hatf_lab::leaks::Growths;
-/// use hatf_trace::{Event, EventSink};
+/// use hatf_lab::sites::Sites;
+/// use hatf_lab::{Objects, Observer as _};
+/// use hatf_trace::Event;
 ///
-/// let mut tracker = HeapTracker::new(Moments::new());
+/// let (mut objects, mut sites, mut live) = (Objects::new(), Sites::with_changes(), LiveBySiteBuilder::default());
 /// for n in 1..=1_000 {
-///     tracker.event(&Event { time: n * 1_000, ..Event::malloc(n * 64, 48) })?;
+///     let event = Event { time: n * 1_000, ..Event::malloc(n * 64, 48) };
+///     objects.follow(&event, 0, &mut |event| {
+///         live.before(event, &mut sites);
+///         sites.event(event)
+///     })?;
 /// }
-/// let (heap, moments) = tracker.into_parts();
-/// let growths = Growths::new(&moments.timeline(&heap.objects), 1_000_000, |_| None);
+/// let growths = Growths::new(&live.finish(&sites), 1_000_000, |_| None);
 /// assert_eq!(growths.whole.map(|growth| growth.direction), Some(Direction::Growing));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -257,18 +262,22 @@ impl Growths {
     /// Estimates the growth up to `end`, the time at which the program ended. `group` maps a site to its group, or to
     /// `None` if it has no group.
     #[must_use]
-    pub fn new(timeline: &SiteTimeline, end: u64, group: impl Fn(u64) -> Option<u32>) -> Self {
-        let Some(last) = timeline.moments.last() else { return Self::default() };
+    pub fn new(live: &LiveBySite, end: u64, group: impl Fn(u64) -> Option<u32>) -> Self {
+        let Some(last) = live.moments.last() else { return Self::default() };
         let has_times = last.time > 0;
-        let Some(grid) = Grid::new(&timeline.moments, assumed_startup(last.tick), has_times, end) else {
+        let Some(grid) = Grid::new(&live.moments, assumed_startup(last.tick), has_times, end) else {
             return Self { has_times, ..Self::default() };
         };
-        let mut lived: BTreeMap<u32, Vec<Lived>> = BTreeMap::new();
-        for one in &timeline.lived {
-            group(u64::from(one.site)).iter().for_each(|group| lived.entry(*group).or_default().push(*one));
+        let mut sites: BTreeMap<u32, Vec<&[LiveBytes]>> = BTreeMap::new();
+        for values in live.values.chunk_by(|one, next| one.site == next.site) {
+            let group = values.first().and_then(|value| group(u64::from(value.site)));
+            group.iter().for_each(|group| sites.entry(*group).or_default().push(values));
         }
-        let groups = lived.into_iter().filter_map(|(group, lived)| Some((group, grid.growth(&lived)?)));
-        Self { has_times, whole: grid.growth(&timeline.lived), groups: groups.collect() }
+        let growth = |sites: &[&[LiveBytes]]| grid.growth(live_in(sites, live.moments.len()));
+        let groups = sites.into_iter().filter_map(|(group, sites)| Some((group, growth(&sites)?)));
+        let groups = groups.collect();
+        let all: Vec<_> = live.values.chunk_by(|one, next| one.site == next.site).collect();
+        Self { has_times, whole: growth(&all), groups }
     }
 }
 
@@ -311,7 +320,10 @@ impl Leaked {
         }
         let grid = Grid::new(&self.timeline.moments, startup, self.has_times, self.end);
         let of = |(group, blocks): (u32, Vec<Live>)| {
-            let growth = grid.as_ref().and_then(|grid| grid.growth(lived.get(&group).map_or(&[], Vec::as_slice)));
+            let growth = grid.as_ref().and_then(|grid| {
+                let lived = lived.get(&group).map_or(&[][..], Vec::as_slice);
+                grid.growth(live_after(lived, self.timeline.moments.len()))
+            });
             (group, GroupLeak { growth, ..self.group(startup, blocks) })
         };
         blocks.into_iter().map(of).collect()
@@ -373,10 +385,10 @@ impl Grid {
         Some(Self { parts, count, length })
     }
 
-    /// Returns the growth of a group.
-    fn growth(&self, lived: &[Lived]) -> Option<Growth> {
+    /// Returns the growth of a group with these live bytes after each snapshot.
+    fn growth(&self, live: impl IntoIterator<Item = u64>) -> Option<Growth> {
         let mut lows: Vec<Option<u64>> = vec![None; self.count];
-        for (live, part) in live_after(lived, self.parts.len()).into_iter().zip(&self.parts) {
+        for (live, part) in live.into_iter().zip(&self.parts) {
             let low = part.and_then(|part| lows.get_mut(part));
             low.into_iter().for_each(|low| *low = Some(low.unwrap_or(live).min(live)));
         }
@@ -391,23 +403,50 @@ impl Grid {
 }
 
 /// Returns the live bytes after each snapshot.
-fn live_after(lived: &[Lived], moments: usize) -> Vec<u64> {
-    let mut changes = vec![(0_u64, 0_u64); moments];
-    let mut change = |moment: u16, came: u64, went: u64| {
-        changes.get_mut(usize::from(moment)).into_iter().for_each(|(before, gone)| {
+fn live_after(lived: &[Lived], moments: usize) -> impl Iterator<Item = u64> {
+    let mut changes = Changes::new(moments);
+    for Lived { from, to, amount, .. } in lived {
+        changes.add(*from, amount.bytes, 0);
+        to.iter().for_each(|to| changes.add(*to, 0, amount.bytes));
+    }
+    changes.sums()
+}
+
+/// Returns the live bytes of some sites after each snapshot.
+fn live_in(sites: &[&[LiveBytes]], moments: usize) -> impl Iterator<Item = u64> {
+    let mut changes = Changes::new(moments);
+    for values in sites {
+        let mut before = 0;
+        for LiveBytes { moment, bytes, .. } in *values {
+            changes.add(*moment, *bytes, before);
+            before = *bytes;
+        }
+    }
+    changes.sums()
+}
+
+/// The bytes that were allocated and freed before each snapshot.
+struct Changes(Vec<(u64, u64)>);
+
+impl Changes {
+    fn new(moments: usize) -> Self {
+        Self(vec![(0, 0); moments])
+    }
+
+    fn add(&mut self, moment: u16, came: u64, went: u64) {
+        self.0.get_mut(usize::from(moment)).into_iter().for_each(|(before, gone)| {
             (*before, *gone) = (before.saturating_add(came), gone.saturating_add(went));
         });
-    };
-    for Lived { from, to, amount, .. } in lived {
-        change(*from, amount.bytes, 0);
-        to.iter().for_each(|to| change(*to, 0, amount.bytes));
     }
-    let mut live = 0_u64;
-    let after = |(came, went): (u64, u64)| {
-        live = live.saturating_add(came).saturating_sub(went);
-        live
-    };
-    changes.into_iter().map(after).collect()
+
+    /// Returns the live bytes after each snapshot.
+    fn sums(self) -> impl Iterator<Item = u64> {
+        let mut live = 0_u64;
+        self.0.into_iter().map(move |(came, went)| {
+            live = live.saturating_add(came).saturating_sub(went);
+            live
+        })
+    }
 }
 
 #[cfg(test)]

@@ -56,6 +56,7 @@ mod kept;
 pub mod leaks;
 mod lifetimes;
 mod live_blocks;
+mod live_by_site;
 mod moments;
 mod object_rows;
 mod objects;
@@ -116,8 +117,8 @@ pub mod sites {
 ///
 /// Exact values at requested points: [`Kept`](history::Kept). Down-sampled to a bounded size in one pass: values in
 /// [`Stretches`](history::Stretches), from which [`Timeline`](history::Timeline) and [`Curve`](history::Curve) are
-/// derived, and the memory of each site in [`Moments`](history::Moments). [`Trend`](history::Trend) tells whether a
-/// series grows.
+/// derived, the memory of each site in [`Moments`](history::Moments), and only its live bytes in
+/// [`LiveBySite`](history::LiveBySite). [`Trend`](history::Trend) tells whether a series grows.
 ///
 /// # Examples
 ///
@@ -142,6 +143,7 @@ pub mod sites {
 pub mod history {
     pub use crate::curve::{Curve, Curves, Line};
     pub use crate::kept::{Found, Highest, Kept, Place, Point};
+    pub use crate::live_by_site::{LiveBySite, LiveBySiteBuilder, LiveBytes};
     pub use crate::moments::{Allocated, Lived, Moment, Moments, SiteTimeline};
     pub use crate::stretches::{MostAndLast, Stretches, Summary};
     pub use crate::timeline::{Snapshot, Timeline};

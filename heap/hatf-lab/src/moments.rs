@@ -6,20 +6,17 @@
 //! and the blocks allocated in any range and still live at its end. Blocks that end in the moment of their allocation
 //! are only counted.
 
+mod ends;
+
 use hashbrown::HashMap;
+
+pub(crate) use ends::Ends;
 
 use crate::objects::{Change, ObjectEvent, Objects};
 use crate::observer::Observer;
 use crate::site_counts::{Amount, Weight, sum_equal};
 use crate::{Error, Result};
 
-/// The number of moments after neighbours are joined. There are never more than twice as many.
-const MOMENTS: usize = 500;
-/// The minimum number of moments, used only for traces that would otherwise exceed the memory limit.
-const FEWEST: usize = 64;
-/// The factor by which a moment may have more events than others, so that it does not end between events with the same
-/// time.
-const WITHIN_A_TIME: u64 = 16;
 /// The maximum number of stored [`Lived`] entries.
 const MOST_LIVED: usize = 2 << 20;
 
@@ -125,12 +122,12 @@ impl SiteTimeline {
 }
 
 /// Returns the number of a moment. There are far fewer than 65,535 moments.
-fn number_of(index: usize) -> u16 {
+pub(crate) fn number_of(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX - 1)
 }
 
 /// Returns a site and a moment as a 48-bit number, which sorts faster than a pair.
-fn key(site: u32, moment: u16) -> u64 {
+pub(crate) fn key(site: u32, moment: u16) -> u64 {
     u64::from(site) << 16 | u64::from(moment)
 }
 
@@ -140,7 +137,7 @@ fn split(key: u64) -> (u64, u16) {
 }
 
 /// Returns the site and the moment encoded in a key.
-fn parts(key: u64) -> (u32, u16) {
+pub(crate) fn parts(key: u64) -> (u32, u16) {
     let (site, moment) = split(key);
     (u32::try_from(site).unwrap_or(u32::MAX), moment)
 }
@@ -168,14 +165,9 @@ fn parts(key: u64) -> (u32, u16) {
 /// assert_eq!(lived, [(0, Some(1), 100), (1, None, 20)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Moments {
-    ended: Vec<Moment>,
-    /// The current moment.
-    open: Moment,
-    /// The length after which a moment ends, in events and in time.
-    ticks: u64,
-    time: u64,
+    ends: Ends,
     /// Amounts by site, moment of allocation and moment of the end, encoded as a single number: the [`key`] of the site
     /// and the moment of allocation, followed by the moment of the end. No number occurs twice.
     lived: Vec<(u64, Amount)>,
@@ -197,26 +189,6 @@ pub struct Moments {
     weight: Weight,
 }
 
-impl Default for Moments {
-    fn default() -> Self {
-        Self {
-            ended: Vec::new(),
-            open: Moment::default(),
-            ticks: 64,
-            time: 1 << 16,
-            lived: Vec::new(),
-            freed: HashMap::new(),
-            allocated: Vec::new(),
-            born: Vec::new(),
-            current: Vec::new(),
-            sites: Vec::new(),
-            live: 0,
-            resized: 0,
-            weight: Weight::default(),
-        }
-    }
-}
-
 impl Moments {
     /// Creates a collector without moments.
     #[must_use]
@@ -229,21 +201,17 @@ impl Moments {
     ///
     /// After 250 preserved ends, further ends are not preserved.
     pub fn cut(&mut self) {
-        if self.open.tick > self.before().tick {
-            self.open.kept = self.ended.iter().filter(|moment| moment.kept).count() < MOMENTS / 2;
+        if self.ends.keep() {
             self.end();
-        } else if let Some(last) = self.ended.last_mut() {
-            last.kept = true;
         }
     }
 
     /// Returns the timeline. `objects` are the objects live at the end.
     #[must_use]
     pub fn timeline(mut self, objects: &Objects) -> SiteTimeline {
-        if self.open.tick > self.before().tick {
+        if self.ends.has_events() {
             self.end();
         }
-        self.ended.last_mut().into_iter().for_each(|last| last.exact = true);
         let mut left: HashMap<u64, Amount> = HashMap::new();
         for object in objects.live() {
             let Ok(site) = u32::try_from(object.site) else { continue };
@@ -265,87 +233,33 @@ impl Moments {
             Allocated { site, moment, amount: weight.whole(amount) }
         });
         lived.sort_by_key(Lived::key);
-        SiteTimeline { moments: self.ended, lived, allocated: allocated.collect() }
-    }
-
-    /// Returns the last completed moment.
-    fn before(&self) -> Moment {
-        self.ended.last().copied().unwrap_or_default()
+        SiteTimeline { moments: self.ends.finish(), lived, allocated: allocated.collect() }
     }
 
     /// Returns the number of the moment that contains an event.
     fn moment_of(&self, tick: u64) -> u16 {
-        number_of(self.ended.partition_point(|moment| moment.tick < tick))
-    }
-
-    #[inline]
-    fn step(&mut self, event: &ObjectEvent) {
-        let before = self.ended.last().copied().unwrap_or_default();
-        let past = event.time.saturating_sub(before.time) >= self.time;
-        let ticks = self.open.tick - before.tick;
-        if (ticks >= self.ticks || past) && ticks > 0 {
-            self.open.exact = event.time > self.open.time;
-            if self.open.exact || event.time == 0 || ticks >= self.ticks.saturating_mul(WITHIN_A_TIME) {
-                self.end();
-            }
-        }
-        self.open.tick = event.tick;
-        self.open.time = self.open.time.max(event.time);
+        number_of(self.ends.ended().partition_point(|moment| moment.tick < tick))
     }
 
     /// Ends the current moment.
     #[cold]
     fn end(&mut self) {
-        let number = number_of(self.ended.len());
+        let number = self.ends.number();
         for site in self.sites.drain(..) {
             if let Some(amount) = self.current.get_mut(site as usize) {
                 self.allocated.push((key(site, number), std::mem::take(amount)));
             }
         }
         self.lived.extend(self.freed.drain().map(|(key, amount)| (key << 16 | u64::from(number), amount)));
-        self.ended.push(self.open);
-        self.open = Moment { highest: self.live, kept: false, exact: false, ..self.open };
-        if self.ended.len() >= 2 * MOMENTS {
-            self.join(MOMENTS + MOMENTS / 2);
-        }
-        while self.lived.len() > MOST_LIVED && self.ended.len() > FEWEST {
-            self.join(self.ended.len() / 2);
-        }
-    }
-
-    /// Joins neighbouring moments until at most `most` remain.
-    fn join(&mut self, most: usize) {
-        while self.ended.len() > most {
-            (self.ticks, self.time) = (self.ticks.saturating_mul(2), self.time.saturating_mul(2));
-            let mut start = Moment::default();
-            let mut joined: Vec<Moment> = Vec::new();
-            let mut now = Vec::with_capacity(self.ended.len());
-            for moment in &self.ended {
-                let fits =
-                    moment.tick - start.tick <= self.ticks && moment.time.saturating_sub(start.time) <= self.time;
-                match joined.last_mut() {
-                    Some(last) if fits && !last.kept => {
-                        *last = Moment { highest: last.highest.max(moment.highest), ..*moment };
-                    }
-                    last => {
-                        start = last.map_or(start, |last| *last);
-                        joined.push(*moment);
-                    }
-                }
-                now.push(number_of(joined.len() - 1));
-            }
-            let all_kept = joined.iter().all(|moment| moment.kept);
-            self.ended = joined;
+        self.ends.end(self.live);
+        while let Some(now) = self.ends.join(self.lived.len() > MOST_LIVED) {
             self.number_again(&now);
-            if all_kept {
-                return;
-            }
         }
     }
 
     /// Renumbers the moments in all entries.
     fn number_again(&mut self, now: &[u16]) {
-        let open = number_of(self.ended.len());
+        let open = self.ends.number();
         let of = |moment: u16| now.get(usize::from(moment)).copied().unwrap_or(open);
         self.lived.retain_mut(|(lived, _)| {
             let (born, to) = split(*lived);
@@ -375,14 +289,17 @@ impl Moments {
 impl Observer for Moments {
     #[inline]
     fn event(&mut self, event: &ObjectEvent) -> Result<()> {
-        self.step(event);
+        if self.ends.are_before(event) {
+            self.end();
+        }
+        self.ends.note(event);
         let object = &event.object;
         let weighed = self.weight.amount(object.size);
         let site = u32::try_from(object.site).map_err(|_| Error::Limit("number of sites"))?;
         match event.change {
             Change::Allocated => {
                 self.live = self.live.saturating_add(weighed.bytes);
-                self.open.highest = self.open.highest.max(self.live);
+                self.ends.note_live(self.live);
                 if self.current.len() <= site as usize {
                     self.first_of(site);
                 }
@@ -393,7 +310,7 @@ impl Observer for Moments {
                     let before = if event.is_realloc() { std::mem::take(&mut self.resized) } else { 0 };
                     amount.sum(self.weight.grown(weighed, before));
                 }
-                let (slot, open) = (object.slot as usize, number_of(self.ended.len()));
+                let (slot, open) = (object.slot as usize, self.ends.number());
                 match self.born.get_mut(slot) {
                     Some(born) => *born = open,
                     None => self.born.resize(slot + 1, open),
@@ -404,7 +321,7 @@ impl Observer for Moments {
                     self.resized = object.size;
                 }
                 self.live = self.live.saturating_sub(weighed.bytes);
-                let open = number_of(self.ended.len());
+                let open = self.ends.number();
                 let from = self.born.get(object.slot as usize).copied().unwrap_or(open);
                 if from != open {
                     self.freed.entry(key(site, from)).or_default().sum(weighed);

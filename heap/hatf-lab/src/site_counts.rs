@@ -266,6 +266,8 @@ struct Site {
     /// The live amount at peak number `peak`.
     at_peak: Amount,
     peak: u64,
+    /// The period in which the site changed last, or 0 if changes are not noted.
+    period: u64,
     /// The amount that was live when its heap ended.
     left: Amount,
 }
@@ -292,6 +294,10 @@ pub struct Sites {
     most: u64,
     /// The number of times that live bytes exceeded their previous maximum.
     peaks: u64,
+    /// The number of the period whose changed sites are noted, starting at 1, or 0 if they are not noted.
+    period: u64,
+    /// The sites that have changed in this period.
+    changed: Vec<u32>,
     weight: Weight,
     /// The size of the block that the current realloc resizes.
     resized: u64,
@@ -304,6 +310,24 @@ impl Sites {
         Self::default()
     }
 
+    /// Creates an observer without counts that notes which sites [change](Self::changes).
+    #[must_use]
+    pub fn with_changes() -> Self {
+        Self { period: 1, ..Self::default() }
+    }
+
+    /// Returns the sites that have changed since [`forget_changes`](Self::forget_changes), with their live bytes.
+    pub fn changes(&self) -> impl Iterator<Item = (u32, u64)> {
+        let live = |number: &u32| Some((*number, self.sites.get(*number as usize)?.live.bytes));
+        self.changed.iter().filter_map(live)
+    }
+
+    /// Forgets which sites have changed so far.
+    pub fn forget_changes(&mut self) {
+        self.changed.clear();
+        self.period += 1;
+    }
+
     /// Counts an event for site `number`, regardless of the object's own site. The number can also denote a size class
     /// or a thread.
     ///
@@ -313,11 +337,10 @@ impl Sites {
     pub fn count(&mut self, number: u64, event: &ObjectEvent) -> Result<()> {
         let object = &event.object;
         match (event.change, event.cause) {
-            (Change::Allocated, Cause::Realloc) => {
-                let before = std::mem::take(&mut self.resized);
+            (Change::Allocated, cause) => {
+                let before = if cause == Cause::Realloc { std::mem::take(&mut self.resized) } else { 0 };
                 self.began(number, object.size, before)
             }
-            (Change::Allocated, _) => self.allocated(number, object.size),
             (Change::Freed, Cause::Left) => self.left(number, object.size),
             // The block was not freed by the program.
             (Change::Freed, Cause::Exec | Cause::Resumed) => self.freed(number, object.size, false),
@@ -343,11 +366,10 @@ impl Sites {
     /// Counts a block that a site allocated, or enlarged from `before` bytes.
     #[inline]
     fn began(&mut self, number: u64, size: u64, before: u64) -> Result<()> {
-        let peaks = self.peaks;
         let amount = self.weight.amount(size);
         let grown = self.weight.grown(amount, before);
         self.allocated = self.allocated.saturating_add(size);
-        let site = self.site(number, peaks)?;
+        let site = self.site(number)?;
         site.allocated.sum(grown);
         site.live.sum(amount);
         self.live = self.live.saturating_add(amount.bytes);
@@ -370,9 +392,8 @@ impl Sites {
     /// Counts the end of a block.
     #[inline]
     fn ended(&mut self, number: u64, size: u64, temporary: bool, short: bool) -> Result<()> {
-        let peaks = self.peaks;
         let amount = self.weight.amount(size);
-        let site = self.site(number, peaks)?;
+        let site = self.site(number)?;
         site.live.remove(amount);
         if temporary {
             site.temporary.sum(amount);
@@ -390,26 +411,35 @@ impl Sites {
     /// As for [`allocated`](Self::allocated).
     pub fn left(&mut self, number: u64, size: u64) -> Result<()> {
         self.freed(number, size, false)?;
-        let peaks = self.peaks;
         let amount = self.weight.amount(size);
-        self.site(number, peaks)?.left.sum(amount);
+        self.site(number)?.left.sum(amount);
         Ok(())
     }
 
     #[inline]
-    fn site(&mut self, number: u64, peaks: u64) -> Result<&mut Site> {
+    fn site(&mut self, number: u64) -> Result<&mut Site> {
         let number = usize::try_from(number).map_err(|_| Error::Limit("number of sites"))?;
-        if number >= self.sites.len() {
-            self.add_sites(number)?;
+        if self.sites.get(number).is_none_or(|site| site.period != self.period) {
+            self.changes_first(number)?;
         }
         let Some(site) = self.sites.get_mut(number) else { return Err(Error::Limit("number of sites")) };
-        site.see(peaks);
+        site.see(self.peaks);
         Ok(site)
     }
 
+    /// Handles the first change of a site, ever or in the current period.
     #[cold]
-    fn add_sites(&mut self, number: usize) -> Result<()> {
-        self.sites.resize(number.checked_add(1).ok_or(Error::Limit("number of sites"))?, Site::default());
+    fn changes_first(&mut self, number: usize) -> Result<()> {
+        let site = u32::try_from(number).map_err(|_| Error::Limit("number of sites"))?;
+        if number >= self.sites.len() {
+            self.sites.resize(number + 1, Site::default());
+        }
+        if let Some(Site { period, .. }) = self.sites.get_mut(number)
+            && *period != self.period
+        {
+            *period = self.period;
+            self.changed.push(site);
+        }
         Ok(())
     }
 

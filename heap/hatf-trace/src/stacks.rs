@@ -305,11 +305,14 @@ impl Stacks {
         })
     }
 
-    /// Notes the size of a block that a stack allocated. An unknown size is ignored.
+    /// Notes the size of a block that a stack allocated. Unknown sizes and stacks are ignored.
     #[inline]
     pub fn note_size(&mut self, number: u64, size: u64) {
+        if number == 0 {
+            return;
+        }
         match self.sizes_of(number) {
-            Some(Sizes { sizes: [first, ..], repeat: true }) if *first == size => {}
+            Some(Sizes { sizes: [first, .., last], repeat: true }) if *first == size || *last != UNKNOWN_SIZE => {}
             _ => self.add_size(number, size),
         }
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hatf_lab::fragmentation::PAGES;
-use hatf_lab::history::Moments;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
 use hatf_lab::{Heap as Followed, HeapTracker};
 use hatf_trace::event::{Event, EventSink, UserMetadata};
@@ -231,12 +230,11 @@ impl Heap {
     fn report(&self, py: Python<'_>) -> PyResult<Page> {
         let path = self.one()?;
         let report = detached(py, path, |reading| {
-            let mut tracker = HeapTracker::new((ReportBuilder::new(), Moments::new())).with_sizes_only();
+            let mut tracker = HeapTracker::new(ReportBuilder::new()).with_sizes_only();
             reading.read(&mut tracker)?;
-            let (mut heap, (builder, moments)) = tracker.into_parts();
+            let (mut heap, builder) = tracker.into_parts();
             name(&mut heap.stacks);
-            let timeline = moments.timeline(&heap.objects);
-            Ok(Summary::new(&builder, &heap, &timeline, &Folding::default()))
+            Ok(Summary::new(&builder, &heap, &Folding::default()))
         })?;
         Page::new(path, &report)
     }

@@ -1,3 +1,4 @@
+use super::ends::MOMENTS;
 use super::*;
 use crate::site_counts::Sites;
 use hatf_trace::Event;

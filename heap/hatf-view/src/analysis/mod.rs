@@ -44,7 +44,7 @@ pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
 pub use usable::UsableReport;
 
-use hatf_lab::history::{MostAndLast, Stretches};
+use hatf_lab::history::{LiveBySite, MostAndLast, Stretches};
 use hatf_lab::sites::Counts;
 use hatf_lab::statistics::Histogram;
 use hatf_lab::{Cause, Change, Heap, Object, Observer};
@@ -125,7 +125,7 @@ impl ReportBuilder {
             is_complete: self.end.is_complete(),
             memory_limit: self.end.memory_limit(),
             last_failed: self.end.last_failed(),
-            programs: self.programs.clone(),
+            programs: self.programs.report(),
             comments: self.comments.clone(),
             totals: self.totals(heap),
             calls: self.calls.clone(),
@@ -177,6 +177,12 @@ impl ReportBuilder {
     #[must_use]
     pub fn site_counts(&self) -> Vec<Counts> {
         self.sites.counts()
+    }
+
+    /// Returns the live bytes of each stack over time so far.
+    #[must_use]
+    pub fn live_by_site(&self) -> LiveBySite {
+        self.sites.live()
     }
 
     /// Returns the live bytes of programs that have not ended.

@@ -48,6 +48,9 @@ pub struct Programs {
     /// The program with its own allocator, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_allocator: Option<OwnAllocator>,
+    /// The peak of the current program.
+    #[serde(skip)]
+    peak: u64,
 }
 
 impl Programs {
@@ -64,6 +67,7 @@ impl Programs {
     }
 
     pub(super) fn image(&mut self, path: &[u8], now: u64) {
+        *self = Self { peak: 0, ..self.report() };
         if self.recorded.len() < PROGRAMS {
             let path = String::from_utf8_lossy(path).into_owned();
             self.recorded.push(ProgramReport { path, began: now, peak: 0 });
@@ -73,9 +77,14 @@ impl Programs {
     /// Updates the peak of the current program.
     #[inline]
     pub(super) fn note(&mut self, live: u64) {
-        if let Some(program) = self.recorded.last_mut() {
-            program.peak = program.peak.max(live);
-        }
+        self.peak = self.peak.max(live);
+    }
+
+    /// Returns the programs so far.
+    pub(super) fn report(&self) -> Self {
+        let mut programs = self.clone();
+        programs.recorded.last_mut().into_iter().for_each(|program| program.peak = program.peak.max(self.peak));
+        programs
     }
 
     pub(super) fn user_metadata(&mut self, user_metadata: &UserMetadata) {

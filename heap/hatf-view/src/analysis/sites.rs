@@ -1,6 +1,7 @@
 //! Allocation sites. Each site is a stack.
 
 use hatf_lab::blocks::Untouched;
+use hatf_lab::history::{LiveBySite, LiveBySiteBuilder};
 use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
 use hatf_lab::{Heap, Object, ObjectEvent, Observer as _, Result};
 use hatf_trace::Event;
@@ -68,10 +69,17 @@ impl SitesReport {
 }
 
 /// Counts by site. In a trace without stacks, all blocks belong to one site.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Sites {
     counting: Counting,
+    live: LiveBySiteBuilder,
     untouched: Untouched,
+}
+
+impl Default for Sites {
+    fn default() -> Self {
+        Self { counting: Counting::with_changes(), live: LiveBySiteBuilder::default(), untouched: Untouched::default() }
+    }
 }
 
 impl Sites {
@@ -84,6 +92,7 @@ impl Sites {
     #[inline]
     pub(super) fn count(&mut self, event: &ObjectEvent) -> Result<()> {
         self.untouched.event(event)?;
+        self.live.before(event, &mut self.counting);
         self.counting.event(event)
     }
 
@@ -102,6 +111,11 @@ impl Sites {
         let mut counts = self.counting.report();
         self.untouched.fill(&mut counts);
         counts
+    }
+
+    /// Returns the live bytes of each site over time.
+    pub(super) fn live(&self) -> LiveBySite {
+        self.live.finish(&self.counting)
     }
 
     /// Returns the sites that allocated the most and the totals of all sites. The sites are `None` if the trace has no

@@ -49,12 +49,6 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Returns the live memory of each stack over time.
-    #[must_use]
-    pub fn timeline(&self) -> &SiteTimeline {
-        &self.timeline
-    }
-
     /// Adds the pages held at a named point in time.
     pub fn add_pages(&mut self, name: &str, moment: &Moment) {
         self.grids.push(Grid::pages(name, moment));

@@ -25,7 +25,7 @@
 //! let groups = Groups::new(&places, &counts);
 //! let (places, groups) = (&places, &groups);
 //! let sides = &[Side { recorded: &recorded, places, groups }];
-//! let facts = Facts { report: &report, places, groups, counts: &counts, timeline: recorded.timeline() };
+//! let facts = Facts { report: &report, places, groups, counts: &counts, live: &builder.live_by_site() };
 //! let sentences = facts.sentences();
 //! assert_eq!(sentences[0].text, "At most 64 B were live.");
 //! let (title, below) = ("a trace", &[Section::report(report.page())]);

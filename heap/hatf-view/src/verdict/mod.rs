@@ -5,16 +5,15 @@
 //!
 //! ```
 //! use hatf_lab::HeapTracker;
-//! use hatf_lab::history::Moments;
 //! use hatf_trace::{Event, EventSink};
 //! use hatf_view::analysis::ReportBuilder;
 //! use hatf_view::calls::Folding;
 //! use hatf_view::verdict::Summary;
 //!
-//! let mut tracker = HeapTracker::new((ReportBuilder::new(), Moments::new()));
+//! let mut tracker = HeapTracker::new(ReportBuilder::new());
 //! tracker.event(&Event::malloc(0x1000, 64))?;
-//! let (heap, (builder, moments)) = tracker.into_parts();
-//! let summary = Summary::new(&builder, &heap, &moments.timeline(&heap.objects), &Folding::default());
+//! let (heap, builder) = tracker.into_parts();
+//! let summary = Summary::new(&builder, &heap, &Folding::default());
 //! assert_eq!(summary.sentences[0].text, "At most 64 B were live.");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -27,7 +26,7 @@ mod resident;
 use std::collections::HashSet;
 
 use hatf_lab::Heap;
-use hatf_lab::history::SiteTimeline;
+use hatf_lab::history::LiveBySite;
 use hatf_lab::leaks::{Growth, Growths};
 use hatf_lab::sites::{Amount, Counts, Measure};
 use hatf_trace::stacks::Stacks;
@@ -66,8 +65,8 @@ pub struct Facts<'f> {
     pub groups: &'f Groups,
     /// Allocations of each stack, indexed by stack number.
     pub counts: &'f [Counts],
-    /// Live memory over time.
-    pub timeline: &'f SiteTimeline,
+    /// Live bytes of each stack over time.
+    pub live: &'f LiveBySite,
 }
 
 impl Facts<'_> {
@@ -131,7 +130,7 @@ impl Facts<'_> {
     #[must_use]
     pub fn growths(&self) -> Growths {
         let group = |site| self.places.own(site).next().map(|place| self.places.group(place));
-        Growths::new(self.timeline, self.report.duration, group)
+        Growths::new(self.live, self.report.duration, group)
     }
 
     /// Describes the growth of live memory, if it is certain and large enough to matter.
@@ -298,11 +297,11 @@ pub struct Summary {
 impl Summary {
     /// Summarizes a trace that has been read to its end.
     #[must_use]
-    pub fn new(builder: &ReportBuilder, heap: &Heap, timeline: &SiteTimeline, folding: &Folding) -> Self {
+    pub fn new(builder: &ReportBuilder, heap: &Heap, folding: &Folding) -> Self {
         let (report, counts) = (builder.report(heap), builder.site_counts());
         let places = &Places::new(&heap.stacks, folding, GroupBy::Function);
         let groups = &Groups::new(places, &counts);
-        let facts = Facts { report: &report, places, groups, counts: &counts, timeline };
+        let facts = Facts { report: &report, places, groups, counts: &counts, live: &builder.live_by_site() };
         Self { sentences: facts.sentences(), report }
     }
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 use clap::builder::TypedValueParser;
 use hatf_host::record::Spooled;
 use hatf_lab::HeapTracker;
-use hatf_lab::history::Moments;
 use hatf_lab::sites::Measure;
 use hatf_trace::{Error, Result};
 use hatf_view::analyses::{ANALYSES, Analysis, Answer, Together, View};
@@ -83,15 +82,13 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     if collected.is_some() && !analyses.is_empty() {
         source.reread()?;
     }
-    // The data of the HTML report include the moments.
-    let moments = collected.is_none().then(Moments::new);
-    let mut tracker = HeapTracker::new((ReportBuilder::new(), ((collected, moments), running)));
+    let mut tracker = HeapTracker::new((ReportBuilder::new(), (collected, running)));
     if analyses.iter().all(|analysis| analysis.traits.sizes_only) {
         tracker = tracker.with_sizes_only();
     }
     let read = source.read(&mut tracker);
     warn_of_spool(&source.trace);
-    let (mut heap, (report, ((collected, moments), Together(mut running)))) = tracker.into_parts();
+    let (mut heap, (report, (collected, Together(mut running)))) = tracker.into_parts();
     if let Err(error) = read {
         return Err(running.into_iter().fold(error, |error, running| running.cause(error)));
     }
@@ -104,14 +101,11 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let shown: Option<Vec<Vec<u64>>> = shown;
     let shown = shown.map(|sites| (sites.concat(), tables.depth));
     let (summed, named) = source.both(
-        || {
-            let timeline = moments.map(|moments| moments.timeline(&heap.objects)).unwrap_or_default();
-            (collected.map(|collected| collected.sum_up(&heap.objects)).transpose(), timeline)
-        },
+        || collected.map(|collected| collected.sum_up(&heap.objects)).transpose(),
         || options.symbols.name(&source.trace, &mut heap.stacks, shown, allocated(&counts)),
     )?;
-    let ((summed, timeline), ()) = (summed, named?);
-    let summed = summed?;
+    let (summed, ()) = (summed?, named?);
+    let live = &report.live_by_site();
     let ((report, mut recorded), (groups, places)) = source.both(
         || {
             let report = report.report(&heap);
@@ -127,8 +121,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let (places, groups) = (&places, &groups);
     let functions = Some(Grouped { places, groups, inclusive: false });
     let view = View { tables, counts: &counts, functions, ..View::new(&name, &heap) };
-    let timeline = recorded.as_ref().map_or(&timeline, |recorded| recorded.timeline());
-    let sentences = Facts { report: &report, places, groups, counts: &counts, timeline }.sentences();
+    let sentences = Facts { report: &report, places, groups, counts: &counts, live }.sentences();
     let answers = running.iter().zip(&analyses).map(|(running, analysis)| Ok((analysis.name, running.answer(&view)?)));
     let reports = Reports { summary: Summary { sentences, report }, answers: answers.collect::<Result<_>>()? };
     draw(options, &reports)?;
@@ -157,17 +150,17 @@ const DEPTH: usize = 3;
 
 /// Analyses a trace.
 pub(crate) fn analyse(source: &Source, symbols: &Symbols, folding: &Folding) -> Result<Summary> {
-    let mut tracker = HeapTracker::new((ReportBuilder::new(), Moments::new())).with_sizes_only();
+    let mut tracker = HeapTracker::new(ReportBuilder::new()).with_sizes_only();
     let read = source.read(&mut tracker);
     warn_of_spool(&source.trace);
     read?;
-    let (mut heap, (analysis, moments)) = tracker.into_parts();
+    let (mut heap, analysis) = tracker.into_parts();
     if heap.stacks.have_places() {
         let counts = analysis.site_counts();
         let shown = sites::shown(&counts, &Measure::ALL, false, Tables { rows: ROWS, depth: DEPTH });
         symbols.name(&source.trace, &mut heap.stacks, shown, allocated(&counts))?;
     }
-    Ok(Summary::new(&analysis, &heap, &moments.timeline(&heap.objects), folding))
+    Ok(Summary::new(&analysis, &heap, folding))
 }
 
 /// Prints the location of the events not yet in the trace if recording is still in progress or was interrupted. If the

@@ -173,8 +173,8 @@ fn show(options: &Run, trace: &Path, process: Option<String>, has_arenas: bool) 
         },
     )?;
     let page = trace.with_extension("html");
-    let facts =
-        Facts { report: &report, places: &places, groups: &groups, counts: &counts, timeline: recorded.timeline() };
+    let live = &analysis.live_by_site();
+    let facts = Facts { report: &report, places: &places, groups: &groups, counts: &counts, live };
     let (sentences, below) = (facts.sentences(), &[Section::report(report.page())]);
     let growths = facts.growths();
     let sides = &[Side { recorded: &recorded, places: &places, groups: &groups }];

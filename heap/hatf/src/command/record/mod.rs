@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use hatf_host::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf_lab::HeapTracker;
-use hatf_lab::history::Moments;
 use hatf_trace::event::Tee;
 use hatf_trace::heap::HeapOptions;
 use hatf_trace::{Error, EventSink, Result};
@@ -37,7 +36,7 @@ const FAILED: u8 = 125;
 /// Runs the command. If the program ran, returns its exit status. If recording failed, returns [`FAILED`], which
 /// distinguishes this failure from a failure of the program.
 /// The observers for the report of `--report`.
-type Analysis = HeapTracker<(ReportBuilder, Moments)>;
+type Analysis = HeapTracker<ReportBuilder>;
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     match run_program(options) {
@@ -50,7 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 }
 
 fn run_program(options: &Options) -> Result<u8> {
-    let report = || HeapTracker::new((ReportBuilder::new(), Moments::new())).with_sizes_only();
+    let report = || HeapTracker::new(ReportBuilder::new()).with_sizes_only();
     let mut analysis = options.report.then(report);
     let of_process = options.pid.map(hatf_host::record::command_of_process).transpose()?;
     let command = of_process.as_deref().unwrap_or(&options.command);
@@ -100,13 +99,9 @@ fn run_program(options: &Options) -> Result<u8> {
         }
     };
     let printed = analysis.map_or(Ok(()), |analysis| {
-        let (heap, (builder, moments)) = analysis.into_parts();
-        let timeline = moments.timeline(&heap.objects);
-        print_into(
-            &Summary::new(&builder, &heap, &timeline, &Folding::default()),
-            stderr_width(),
-            &mut stderr(Style::Text),
-        )
+        let (heap, builder) = analysis.into_parts();
+        let summary = Summary::new(&builder, &heap, &Folding::default());
+        print_into(&summary, stderr_width(), &mut stderr(Style::Text))
     });
     // The program ran, so return its status and only print other failures.
     let mut code = outcome.exit_code();
