@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::glibc::{Chunk, Place, Region, State};
+use crate::mapping::OF_NO_FILE;
 use crate::memory::PAGE;
 use crate::{Heap, Mapping, Thread};
 
@@ -164,12 +165,11 @@ fn trimmable(start: u64, end: u64, is_top: bool) -> (u64, u64) {
 fn kind(mapping: &Mapping, threads: &[Thread]) -> Kind {
     let name = &*mapping.name;
     let is_stack = || threads.iter().any(|thread| mapping.contains(thread.stack_pointer));
-    let of_no_file = ["/memfd:", "/dev/shm/", "/dev/zero", "/SYSV"];
     if name.starts_with("[stack") || (!mapping.is_file() && mapping.is_writable && is_stack()) {
         Kind::Stacks
     } else if name == "[heap]" {
         Kind::Segment
-    } else if !mapping.is_private && (!mapping.is_file() || of_no_file.iter().any(|start| name.starts_with(start))) {
+    } else if !mapping.is_private && (!mapping.is_file() || OF_NO_FILE.iter().any(|start| name.starts_with(start))) {
         Kind::Shared
     } else if mapping.is_file() {
         Kind::Files

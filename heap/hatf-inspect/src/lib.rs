@@ -1,10 +1,10 @@
-//! The heap of a process that nobody recorded, read from outside.
+//! The heap of a process that nobody recorded, read from outside or from a core file.
 //!
 //! The structures of glibc's allocator have no stable layout, so they are found by their shape and verified by the
 //! relations between them. [`read_heap`] returns either a heap in which everything adds up, or the address at which
 //! something does not.
 //!
-//! The process must not run while it is read. `hatf_host::record::while_stopped` stops all of its threads.
+//! A process must not run while it is read. `hatf_host::record::while_stopped` stops all of its threads.
 //!
 //! # Examples
 //!
@@ -25,6 +25,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod account;
+mod core;
 mod glibc;
 mod inconsistency;
 mod mapping;
@@ -33,9 +34,10 @@ mod report;
 mod snapshot;
 
 pub use account::{Account, Kind};
+pub use core::{CoreError, CoreFile};
 pub use glibc::{Block, Heap, Thread, read_heap};
 pub use inconsistency::{Inconsistency, Result};
 pub use mapping::Mapping;
 pub use memory::{Memory, Page, ProcessMemory};
-pub use report::{Inspection, SizeCount};
+pub use report::{Inspection, Origin, SizeCount};
 pub use snapshot::write_snapshot;

@@ -1,4 +1,7 @@
-//! The mappings of a process, from `/proc/N/smaps`.
+//! The mappings of a process, for example from `/proc/N/smaps`.
+
+/// Beginnings of the names of files that exist only in memory.
+pub(crate) const OF_NO_FILE: [&str; 4] = ["/memfd:", "/dev/shm/", "/dev/zero", "/SYSV"];
 
 /// A mapping of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use hatf_trace::event::shell_words;
 use metatf_page::{Column, Note, Page, Report, Table, Value};
 use serde::{Serialize, Serializer};
 
@@ -30,27 +31,48 @@ pub struct SizeCount {
     pub bytes: u64,
 }
 
+/// The origin of the memory.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Origin {
+    /// A running process.
+    Process {
+        /// The process ID.
+        process: u32,
+        /// The number of nanoseconds for which the process was stopped in the successful attempt.
+        stopped_ns: u64,
+        /// The number of attempts.
+        attempts: u64,
+        /// The number of resident bytes.
+        resident: u64,
+    },
+    /// A core file.
+    Core {
+        /// The path of the file.
+        core: String,
+        /// The process ID.
+        process: u32,
+        /// The number of bytes in pages that do not only contain zeros.
+        bytes: u64,
+    },
+}
+
 /// The result of inspecting a process.
 #[derive(Clone, Debug, Serialize)]
 pub struct Inspection {
-    /// The process ID.
-    pub process: u32,
+    /// The process or the core file.
+    #[serde(flatten)]
+    pub origin: Origin,
     /// The program and its arguments.
     pub command: String,
     /// The number of threads.
     pub threads: u64,
-    /// The number of nanoseconds for which the process was stopped in the successful attempt.
-    pub stopped_ns: u64,
-    /// The number of attempts.
-    pub attempts: u64,
     /// The number of arenas, or 0 if the heap was not read.
     pub arenas: u64,
     /// The reason why the heap was not read, if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_read: Option<String>,
-    /// The number of resident bytes.
-    pub resident: u64,
-    /// The number of resident bytes of each kind.
+    /// The number of bytes of each kind.
     #[serde(serialize_with = "by_kind")]
     pub account: Account,
     /// The number of live blocks and the sum of their usable bytes, if the heap was read.
@@ -77,6 +99,11 @@ impl Inspection {
         Self { arenas: heap.arenas(), live, sizes, ..self }
     }
 
+    /// Returns the number of bytes that the kinds add up to.
+    fn all(&self) -> u64 {
+        self.account.sum()
+    }
+
     /// Returns the kinds with resident memory, the largest first.
     fn ranked(&self) -> Vec<(Kind, u64)> {
         let mut kinds: Vec<_> = Kind::ALL.iter().map(|kind| (*kind, self.account.get(*kind))).collect();
@@ -90,12 +117,12 @@ impl Inspection {
         let mut notes: Vec<_> = self.not_read.iter().map(|why| Note::from(why.clone())).collect();
         let ranked = self.ranked();
         let notable = ranked.iter().enumerate().filter(|(place, (kind, bytes))| {
-            let is_notable = bytes.saturating_mul(NOTABLE) >= self.resident;
+            let is_notable = bytes.saturating_mul(NOTABLE) >= self.all();
             *place == 0 || (is_notable && !matches!(kind, Kind::Files | Kind::Overhead | Kind::Caches))
         });
         notes.extend(notable.map(|(_, (kind, _))| self.sentence(*kind)));
         let trimmable = self.account.get(Kind::Trimmable);
-        let is_said = trimmable.saturating_mul(NOTABLE) >= self.resident
+        let is_said = trimmable.saturating_mul(NOTABLE) >= self.all()
             || ranked.first().is_some_and(|(kind, _)| *kind == Kind::Trimmable);
         if self.live.is_some() && !is_said {
             notes.push(Note::new("malloc_trim(0) would return {}.").with([Value::Bytes(trimmable)]));
@@ -104,7 +131,7 @@ impl Inspection {
     }
 
     fn sentence(&self, kind: Kind) -> Note {
-        let of = [Value::Bytes(self.account.get(kind)), Value::Bytes(self.resident)];
+        let of = [Value::Bytes(self.account.get(kind)), Value::Bytes(self.all())];
         let largest = self
             .sizes
             .first()
@@ -112,13 +139,18 @@ impl Inspection {
             .filter(|(size, (_, bytes))| size.bytes.saturating_mul(NOTABLE_SIZE) >= *bytes);
         let largest = largest.map(|(size, (_, bytes))| {
             let (count, part) = (Value::Count(size.blocks), Value::Part(size.bytes, bytes));
-            format!(" {part} of their bytes are in {count} blocks of {}.", requested(size.usable))
+            let blocks = if size.blocks == 1 { "block" } else { "blocks" };
+            format!(" {part} of their bytes are in {count} {blocks} of {}.", requested(size.usable))
         });
-        let process = self.process;
+        let (input, advice) = match &self.origin {
+            Origin::Process { process, .. } => (process.to_string(), format!("hatf record --stacks --pid {process}")),
+            Origin::Core { core, .. } => {
+                (shell_words(&[core]), "start the program again with hatf record --stacks".to_owned())
+            }
+        };
         let text = match kind {
             Kind::Live => format!(
-                "{{}} of {{}} resident are live blocks.{} To see which code allocates them: hatf record --stacks --pid \
-                 {process}",
+                "{{}} of {{}} resident are live blocks.{} To see which code allocates them: {advice}",
                 largest.unwrap_or_default()
             ),
             Kind::Trimmable => {
@@ -128,7 +160,7 @@ impl Inspection {
             }
             Kind::Pinned => format!(
                 "{{}} of {{}} resident are free, but malloc_trim(0) cannot return them, because live blocks are in the \
-                 same pages. For the blocks in these pages: hatf inspect {process} -o heap.mtf, then hatf fragmentation \
+                 same pages. For the blocks in these pages: hatf inspect {input} -o heap.mtf, then hatf fragmentation \
                  heap.mtf --at end"
             ),
             Kind::ArenaEnds => "{} of {} resident are free memory at the ends of the arenas of threads, which \
@@ -148,6 +180,10 @@ impl Inspection {
                                 language runtime or of another allocator. hatf record --pages records the calls that map memory."
                 .to_owned(),
             Kind::Named => "{} of {} resident are in mappings with names other than those of files.".to_owned(),
+        };
+        let text = match self.origin {
+            Origin::Process { .. } => text,
+            Origin::Core { .. } => text.replacen("{} resident", "{} in the core file", 1),
         };
         Note::new(text).with(of)
     }
@@ -184,25 +220,42 @@ fn requested(usable: u64) -> String {
 
 impl Report for Inspection {
     fn page(&self) -> Page {
-        let mut page = Page::new(format!("process {}: {}", self.process, self.command));
+        let of_heap = [Value::Count(self.threads), Value::Count(self.arenas)];
+        let (title, note, heading) = match &self.origin {
+            Origin::Process { process, stopped_ns, .. } => (
+                format!("process {process}: {}", self.command),
+                Note::new("stopped for {}; threads: {}; arenas: {}")
+                    .with([Value::Time(*stopped_ns)].into_iter().chain(of_heap)),
+                "RESIDENT MEMORY",
+            ),
+            Origin::Core { core, process, .. } => (
+                format!("{core}: process {process}: {}", self.command),
+                Note::new(
+                    "threads: {}; arenas: {}; a core file does not contain which pages were resident, so all pages \
+                     except those that only contain zeros are counted",
+                )
+                .with(of_heap),
+                "MEMORY IN THE CORE FILE",
+            ),
+        };
+        let mut page = Page::new(title);
         self.sentences().into_iter().for_each(|note| page.push(note));
-        let values = [Value::Time(self.stopped_ns), Value::Count(self.threads), Value::Count(self.arenas)];
-        page.push(Note::new("stopped for {}; threads: {}; arenas: {}").with(values));
-        page.heading("RESIDENT MEMORY");
+        page.push(note);
+        page.heading(heading);
         let mut table = Table::new([Column::key("kind"), Column::new("bytes"), Column::new("")]);
         let mut others = 0;
         for kind in Kind::ALL {
             let bytes = self.account.get(kind);
-            if bytes.saturating_mul(SHOWN) >= self.resident && bytes > 0 {
-                table.row([Value::text(self.name(kind)), Value::Bytes(bytes), Value::Part(bytes, self.resident)]);
+            if bytes.saturating_mul(SHOWN) >= self.all() && bytes > 0 {
+                table.row([Value::text(self.name(kind)), Value::Bytes(bytes), Value::Part(bytes, self.all())]);
             } else {
                 others += bytes;
             }
         }
         if others > 0 {
-            table.row([Value::text("others"), Value::Bytes(others), Value::Part(others, self.resident)]);
+            table.row([Value::text("others"), Value::Bytes(others), Value::Part(others, self.all())]);
         }
-        table.sum([Value::text("all"), Value::Bytes(self.resident), Value::Blank]);
+        table.sum([Value::text("all"), Value::Bytes(self.all()), Value::Blank]);
         page.push(table);
         if let Some((blocks, bytes)) = self.live.filter(|_| !self.sizes.is_empty()) {
             page.heading(Note::new("LIVE BLOCKS ({} in {} blocks)").with([Value::Bytes(bytes), Value::Count(blocks)]));

@@ -83,6 +83,7 @@ const CASES: &[(&str, &str, u8)] = &[
     ("hatf recover", "hatf recover -o heap.mtf", 2),
     ("hatf inspect", "sleep 20 > sleep.log 2>&1 & hatf inspect $!", 0),
     ("hatf inspect", "hatf inspect 4294967295", 1),
+    ("hatf inspect", "hatf inspect heap.mtf", 1),
     ("hatf inspect", "hatf inspect", 2),
     ("hatf report", "hatf report heap.mtf", 0),
     ("hatf report", "hatf report heap.mtf | true", 0),

@@ -12,7 +12,7 @@ mod chunks;
 mod lists;
 mod mapped;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::memory::Memory;
 use crate::{Mapping, Result};
@@ -74,4 +74,18 @@ pub fn read_heap(memory: &dyn Memory, mappings: &[Mapping], threads: &[Thread]) 
     let mut heap = Heap { regions, arenas: found.arenas.len() as u64, caches: 0 };
     lists::take_out(memory, mappings, threads, &found, &mut heap)?;
     Ok(Some(heap))
+}
+
+/// Gives the mappings of the heap segment their name, which a core file does not contain: those around the free memory
+/// at the end of the main arena.
+pub(crate) fn name_segment(memory: &dyn Memory, mappings: &mut [Mapping]) {
+    let Ok(Some(found)) = arenas::find(memory, mappings) else { return };
+    let top = found.arenas.first().map_or(0, |arena| arena.top);
+    let adjacent =
+        mappings.chunk_by_mut(|one, next| one.end == next.start && one.is_anonymous_data() && next.is_anonymous_data());
+    for group in adjacent {
+        if group.iter().any(|mapping| mapping.contains(top) && mapping.is_anonymous_data()) {
+            group.iter_mut().for_each(|mapping| mapping.name = "[heap]".to_owned());
+        }
+    }
 }

@@ -9,7 +9,7 @@ use crate::{Account, Kind, Mapping, Result};
 
 /// The layout of a version.
 #[derive(Clone, Copy, Debug)]
-struct Version {
+pub(crate) struct Version {
     /// The number of bytes of a count in a thread's cache.
     count: u64,
     lists: u64,
@@ -30,24 +30,24 @@ const V2_28: Version = Version {
     heap_header: 32,
 };
 const V2_31: Version = Version { count: 2, ..V2_28 };
-const V2_36: Version = Version { is_mangled: true, has_huge_pages: true, heap_header: 48, ..V2_31 };
+pub(crate) const V2_36: Version = Version { is_mangled: true, has_huge_pages: true, heap_header: 48, ..V2_31 };
 const V2_42: Version = Version { lists: 76, counts_room: true, ..V2_36 };
 const V2_43: Version = Version { has_fast_bins: false, ..V2_42 };
 const VERSIONS: [Version; 5] = [V2_28, V2_31, V2_36, V2_42, V2_43];
 
-const DATA: u64 = 0x7f00_0000_0000;
+pub(crate) const DATA: u64 = 0x7f00_0000_0000;
 const MAIN: u64 = DATA + 0x1c80;
-const SEGMENT: u64 = 0x5555_0000_0000;
+pub(crate) const SEGMENT: u64 = 0x5555_0000_0000;
 const ARENA: u64 = 0x7e00_0000_0000;
-const OWN: u64 = 0x7d00_0000_0000;
-const VARIABLES: u64 = 0x7f00_1000_0000;
+pub(crate) const OWN: u64 = 0x7d00_0000_0000;
+pub(crate) const VARIABLES: u64 = 0x7f00_1000_0000;
 const SIZE: u64 = 0x21000;
 
 /// Memory that contains these words, and zeros elsewhere in its mappings.
 #[derive(Clone, Default)]
-struct Image {
+pub(crate) struct Image {
     words: BTreeMap<u64, u64>,
-    mappings: Vec<Mapping>,
+    pub(crate) mappings: Vec<Mapping>,
 }
 
 impl Memory for Image {
@@ -110,13 +110,17 @@ impl Image {
     }
 
     fn read(&self) -> Result<Option<Heap>> {
-        let thread = Thread { stack_pointer: 0, thread_pointer: VARIABLES + 0x800 };
-        read_heap(self, &self.mappings, &[thread])
+        read_heap(self, &self.mappings, &[thread()])
     }
 }
 
+/// Returns the registers of the only thread.
+pub(crate) fn thread() -> Thread {
+    Thread { stack_pointer: 0, thread_pointer: VARIABLES + 0x800 }
+}
+
 /// Returns the memory of a process with two arenas, a mapped block, and freed blocks in each place.
-fn image(version: Version) -> Image {
+pub(crate) fn image(version: Version) -> Image {
     let mut image = Image::default();
     let mapping = |start: u64, size: u64, name: &str| {
         let line = format!("{start:x}-{:x} rw-p 0 0:0 0 {name}\nRss: {} kB\n", start + size, size / 1024);
@@ -172,7 +176,7 @@ fn image(version: Version) -> Image {
 }
 
 /// Returns the live blocks of [`image`].
-fn expected(version: Version) -> Vec<Block> {
+pub(crate) fn expected(version: Version) -> Vec<Block> {
     let cache = (version.lists * (version.count + 8) + 8).next_multiple_of(16);
     let to_top = if version.has_fast_bins { 96 } else { 8 };
     let first = (ARENA + version.heap_header + to_top + 2104).next_multiple_of(16);

@@ -331,3 +331,92 @@ fn inspected_processes_continue() {
     let statuses = inspecting.join().unwrap();
     assert!(statuses.iter().all(|status| matches!(status, 0 | 1)), "{statuses:?}");
 }
+
+/// Writes a core file of a running process. Returns `None` if there is no gcore.
+fn gcore(folder: &Folder, process: &str) -> Option<String> {
+    let Ok(output) = Command::new("gcore").args(["-o", &folder.path("core"), process]).output() else {
+        skip("there is no gcore");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(folder.path(&format!("core.{process}")))
+}
+
+/// Returns the report on a core file and its snapshot.
+fn snapshot_of_core(folder: &Folder, core: &str) -> (Blocks, serde_json::Value) {
+    let path = folder.path("of-core.mtf");
+    let run = hatf(["inspect", core, "--format", "json", "-o", &path]).exits(0);
+    (live(Path::new(&path)), serde_json::from_str(&run.text()).unwrap())
+}
+
+/// A core file of a running process contains the same blocks as the process, and the words do not claim that they
+/// were resident.
+#[test]
+fn core_files_of_running_processes() {
+    let several = Plan { threads: 8, blocks: 4000, keep_one_in: 3, large: 9 };
+    for (plan, kind) in [(FEW, "trimmable"), (several, "live")] {
+        let folder = Folder::new();
+        let Some(mut program) = planted(&folder, plan, &[]) else { return };
+        let running = Running::start(&mut program).unwrap();
+        let Some(core) = gcore(&folder, &running.id()) else { return };
+        let (found, of_process) = snapshot(&folder, &running.id());
+        let (in_core, of_core) = snapshot_of_core(&folder, &core);
+        assert!(found == in_core, "{} {}", found.len(), in_core.len());
+        assert_eq!(of_core["process"], running.process);
+        for same in ["threads", "arenas", "live"] {
+            assert_eq!(of_core[same], of_process[same], "{same}");
+        }
+        // The program has filled its blocks, so no page of them only contains zeros.
+        let bytes = |report: &serde_json::Value| report["account"][kind].as_u64().unwrap();
+        assert!(bytes(&of_process) > 1 << 20);
+        assert!(bytes(&of_core).abs_diff(bytes(&of_process)) <= bytes(&of_process) / 50, "{of_core} {of_process}");
+        assert_eq!((of_core.get("resident"), of_core.get("stopped_ns")), (None, None));
+        let text = hatf(["inspect", &core]).exits(0).prints("in the core file").text();
+        for wrong in [" resident ", "RESIDENT", "stopped for", "--pid"] {
+            assert!(!text.contains(wrong), "{wrong}: {text}");
+        }
+    }
+}
+
+/// A core file that the kernel wrote because of a signal contains all planted blocks.
+#[test]
+fn core_files_of_killed_processes() {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if pattern.trim() != "core" {
+        skip("the kernel does not write core files to the current directory");
+        return;
+    }
+    let folder = Folder::new();
+    let Some(program) = planted(&folder, FEW, &[]) else { return };
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -c unlimited && exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+    let Some(mut running) = Running::start(shell.current_dir(folder.join("."))) else {
+        skip("core files cannot be permitted");
+        return;
+    };
+    // SAFETY: the child has not been waited for.
+    unsafe { libc::kill(running.process.cast_signed(), libc::SIGABRT) };
+    running.child.wait().unwrap();
+    let core = ["core".to_owned(), format!("core.{}", running.process)].map(|name| folder.path(&name));
+    let core = core.iter().find(|core| Path::new(core).exists()).unwrap();
+    let (found, _) = snapshot_of_core(&folder, core);
+    let text = folder.text("planted.txt");
+    let numbers = |line: &str| line.split_once(' ').map(|(a, b)| (a.parse().unwrap(), b.parse().unwrap())).unwrap();
+    let planted: Blocks = text.lines().map(numbers).collect();
+    let missing: Vec<_> = planted.iter().filter(|(at, usable)| found.get(at) != Some(usable)).collect();
+    assert!(missing.is_empty() && found.len() <= planted.len() + 10, "{} {}", missing.len(), found.len());
+    // A truncated core file is no heap.
+    let bytes = std::fs::read(core).unwrap();
+    folder.write("short", &bytes[..bytes.len() / 2]);
+    hatf(["inspect", &folder.path("short")]).exits(1).says("at offset").says("is truncated");
+}
+
+#[test]
+fn files_that_are_no_core_files() {
+    let folder = Folder::new();
+    folder.write("text", "not a core file, but a text of some length, which is longer than the header of a core file");
+    hatf(["inspect", &folder.path("text")]).exits(1).says("expected a process ID or a core file");
+    hatf(["inspect", &folder.path("nothing")]).exits(1).says("No such file");
+    hatf(["inspect", &folder.path(".")]).exits(1).says("expected a process ID or a core file");
+    hatf(["inspect", env!("CARGO_BIN_EXE_hatf")]).exits(1).says("found a program or library");
+}
