@@ -44,7 +44,7 @@ impl Running {
         line
     }
 
-    /// Sends a command to a planted program. Returns the number of pages that it gave back meanwhile.
+    /// Sends a command to a planted program. Returns the number that it prints.
     fn performs(&mut self, command: &str) -> i64 {
         writeln!(self.child.stdin.as_mut().unwrap(), "{command}").unwrap();
         let answer = self.answer();
@@ -133,31 +133,69 @@ fn live(trace: &Path) -> Blocks {
     live
 }
 
+/// Returns the blocks that a planted program has written to its file.
+fn written(folder: &Folder) -> Blocks {
+    let numbers = |line: &str| line.split_once(' ').map(|(a, b)| (a.parse().unwrap(), b.parse().unwrap())).unwrap();
+    folder.text("planted.txt").lines().map(numbers).collect()
+}
+
 /// Each planted block is found with its usable size. The C library itself has a few blocks more.
 #[test]
 fn planted_blocks_are_found() {
     let several = Plan { threads: 8, blocks: 4000, keep_one_in: 3, large: 9 };
     let most_freed = Plan { keep_one_in: 200, ..several };
-    for (plan, flags) in [(FEW, &[][..]), (several, &[]), (most_freed, &[]), (several, &["-static"])] {
+    let many = Plan { threads: 32, blocks: 1000, ..several };
+    let no_limit = None;
+    let cases = [
+        (FEW, &[][..], no_limit),
+        (several, &[], no_limit),
+        (most_freed, &[], no_limit),
+        (several, &["-static"], no_limit),
+        (many, &[], no_limit),
+        (many, &[], Some("1")),
+    ];
+    for (plan, flags, most_arenas) in cases {
         let folder = Folder::new();
         if flags == ["-static"] && !Path::new("/usr/lib/x86_64-linux-gnu/libc.a").exists() {
             skip("there is no static C library");
             continue;
         }
         let Some(mut program) = planted(&folder, plan, flags) else { return };
+        if let Some(most) = most_arenas {
+            program.env("MALLOC_ARENA_MAX", most);
+        }
         let running = Running::start(&mut program).unwrap();
         let (found, report) = snapshot(&folder, &running.id());
-        let text = folder.text("planted.txt");
-        let numbers = |line: &str| line.split_once(' ').map(|(a, b)| (a.parse().unwrap(), b.parse().unwrap())).unwrap();
-        let planted: Blocks = text.lines().map(numbers).collect();
+        let planted = written(&folder);
         assert!(planted.len() > 100);
         let missing: Vec<_> = planted.iter().filter(|(at, usable)| found.get(at) != Some(usable)).collect();
         assert!(missing.is_empty(), "{} of {}: {:x?}", missing.len(), planted.len(), missing.first());
         let more: Vec<_> = found.iter().filter(|(at, _)| !planted.contains_key(at)).collect();
         assert!(more.len() <= 8 + 2 * plan.threads as usize, "{more:x?}");
         assert_eq!(report["threads"], plan.threads);
-        assert!(report["arenas"].as_u64().unwrap() >= u64::from(plan.threads.min(3)));
+        match most_arenas {
+            None => assert!(report["arenas"].as_u64().unwrap() >= u64::from(plan.threads.min(3))),
+            Some(_) => assert_eq!(report["arenas"], 1),
+        }
     }
+}
+
+/// A forked child has the blocks of all threads of its parent, and only one thread. The caches of the other threads
+/// are found, although no thread points to them.
+#[test]
+fn forked_children() {
+    let folder = Folder::new();
+    let plan = Plan { threads: 8, blocks: 4000, keep_one_in: 3, large: 9 };
+    let Some(mut program) = planted(&folder, plan, &[]) else { return };
+    let mut running = Running::start(&mut program).unwrap();
+    let child = running.performs("f");
+    let (found, report) = snapshot(&folder, &child.to_string());
+    running.performs("k");
+    assert_eq!(report["threads"], 1);
+    let planted = written(&folder);
+    let missing: Vec<_> = planted.iter().filter(|(at, usable)| found.get(at) != Some(usable)).collect();
+    let more: Vec<_> = found.iter().filter(|(at, _)| !planted.contains_key(at)).collect();
+    assert!(missing.is_empty() && more.len() <= 24, "{:x?} {more:x?}", missing.first());
 }
 
 /// The live blocks are exactly those of a recording that ends right afterwards.
@@ -400,9 +438,7 @@ fn core_files_of_killed_processes() {
     let core = ["core".to_owned(), format!("core.{}", running.process)].map(|name| folder.path(&name));
     let core = core.iter().find(|core| Path::new(core).exists()).unwrap();
     let (found, _) = snapshot_of_core(&folder, core);
-    let text = folder.text("planted.txt");
-    let numbers = |line: &str| line.split_once(' ').map(|(a, b)| (a.parse().unwrap(), b.parse().unwrap())).unwrap();
-    let planted: Blocks = text.lines().map(numbers).collect();
+    let planted = written(&folder);
     let missing: Vec<_> = planted.iter().filter(|(at, usable)| found.get(at) != Some(usable)).collect();
     assert!(missing.is_empty() && found.len() <= planted.len() + 10, "{} {}", missing.len(), found.len());
     // A truncated core file is no heap.

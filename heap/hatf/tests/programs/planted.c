@@ -1,12 +1,16 @@
 // Plants a heap for `hatf inspect`: blocks of all kinds in several threads, most of which are freed again. Writes the
-// remaining blocks to a file, then prints its resident pages after each command on standard input.
+// remaining blocks to a file, then prints the pages that it gave back during each command on standard input. The command
+// f prints the ID of a forked child, which k kills.
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = 64 };
@@ -118,6 +122,7 @@ int main(int count, char **arguments) {
     resident();
     printf("ready %d\n", getpid());
     char line[64];
+    pid_t child = -1;
     for (;;) {
         ssize_t length = read(0, line, sizeof line);
         if (length <= 0) return 0;
@@ -127,6 +132,17 @@ int main(int count, char **arguments) {
         // Overwrites the size of a block.
         if (line[0] == 'c') ((uint64_t *)kept[0])[-1] ^= 0x1230;
         if (line[0] == 'x') execl("/bin/sleep", "sleep", "100", (char *)NULL);
-        printf("%ld\n", before - resident());
+        if (line[0] == 'f') {
+            child = fork();
+            if (child == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;) pause();
+            }
+        }
+        if (line[0] == 'k') {
+            kill(child, SIGKILL);
+            waitpid(child, NULL, 0);
+        }
+        printf("%ld\n", line[0] == 'f' ? (long)child : before - resident());
     }
 }
