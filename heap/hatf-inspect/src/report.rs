@@ -125,7 +125,12 @@ impl Inspection {
         let is_said = trimmable.saturating_mul(NOTABLE) >= self.all()
             || ranked.first().is_some_and(|(kind, _)| *kind == Kind::Trimmable);
         if self.live.is_some() && !is_said {
-            notes.push(Note::new("malloc_trim(0) would return {}.").with([Value::Bytes(trimmable)]));
+            let text = match self.origin {
+                Origin::Process { .. } => Some("malloc_trim(0) would return {}."),
+                // Free pages that only contain zeros are not counted, but may have been resident.
+                Origin::Core { .. } => Some("malloc_trim(0) would return at least {}.").filter(|_| trimmable > 0),
+            };
+            notes.extend(text.map(|text| Note::new(text).with([Value::Bytes(trimmable)])));
         }
         notes
     }
@@ -145,7 +150,7 @@ impl Inspection {
         let (input, advice) = match &self.origin {
             Origin::Process { process, .. } => (process.to_string(), format!("hatf record --stacks --pid {process}")),
             Origin::Core { core, .. } => {
-                (shell_words(&[core]), "start the program again with hatf record --stacks".to_owned())
+                (shell_words([core]), "start the program again with hatf record --stacks".to_owned())
             }
         };
         let text = match kind {
