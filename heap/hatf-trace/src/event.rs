@@ -22,7 +22,9 @@
 use crate::Result;
 use crate::loss::{Loss, Losses};
 pub use crate::stack::Stack;
-pub use crate::user_metadata::{UserMetadata, has_sizes_only, shell_words, user_metadata_lines};
+pub use crate::user_metadata::{
+    RESUME, SEGMENT, SEGMENT_END, UserMetadata, has_sizes_only, shell_words, user_metadata_lines,
+};
 
 /// A placeholder for the size of a `realloc` that the trace does not store. The Meta-TF version of the paper's HATF 1.0
 /// has no field for this size.

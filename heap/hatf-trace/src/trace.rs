@@ -23,6 +23,7 @@ use std::path::Path;
 
 use metatf::container::Reader;
 
+use crate::forms::Segments;
 use crate::{Error, Result};
 
 /// The functions that open a Meta-TF trace. The default reads files without mapping them, so that another process can
@@ -67,10 +68,10 @@ impl Default for Opening {
 /// The file in a spool directory that contains the events.
 pub const SPOOLED_EVENTS: &str = "events";
 
-/// Checks that a path can be a trace; `-` is standard input.
-pub(crate) fn check_file(path: &Path) -> Result<()> {
+/// Checks that a path can be a trace; `-` is standard input. Returns whether it is a directory of segments.
+pub(crate) fn is_segmented(path: &Path) -> Result<bool> {
     if path == Path::new("-") {
-        return Ok(());
+        return Ok(false);
     }
     let name = path.display().to_string();
     // A missing file is reported in the system's own words.
@@ -79,10 +80,10 @@ pub(crate) fn check_file(path: &Path) -> Result<()> {
         let advice = format!("{name} is a spool, not a trace: run `hatf recover {name}` to create its trace");
         return Err(Error::Trace(advice.into()));
     }
-    if found.is_dir() {
+    if found.is_dir() && !Segments::list(path).is_ok_and(|segments| !segments.is_empty()) {
         return Err(Error::System(name, io::ErrorKind::IsADirectory.into()));
     }
-    Ok(())
+    Ok(found.is_dir())
 }
 
 /// Returns whether the DTD embedded in a trace contains a word.

@@ -5,6 +5,13 @@ use serde_json::{Map, Value};
 /// The user metadata of a trace. The head of `dtds/heap.dtd` lists the keys.
 pub type UserMetadata = Map<String, Value>;
 
+/// The key of the description of a segment: its number, and the live state at its start.
+pub const SEGMENT: &str = "segment";
+/// The key of the live state at the end of a segment.
+pub const SEGMENT_END: &str = "segment_end";
+/// The key of the data with which `hatf recover` continues a segment.
+pub const RESUME: &str = "resume";
+
 /// Merges the user metadata objects of a trace; later objects override earlier ones.
 pub(crate) fn read<'t>(texts: impl IntoIterator<Item = &'t Vec<u8>>) -> UserMetadata {
     let mut user_metadata = UserMetadata::new();
@@ -40,7 +47,7 @@ pub fn user_metadata_lines(user_metadata: &UserMetadata) -> Vec<String> {
     };
     // Keys that describe the file rather than the program.
     let of_file = |key: &str, value: &Value| match key {
-        "format" | "converted" | "recording" | "spool" => true,
+        "format" | "converted" | "recording" | "spool" | RESUME => true,
         "clock" => value.get("name").is_none(),
         _ => false,
     };

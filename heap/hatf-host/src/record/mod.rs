@@ -68,7 +68,7 @@ pub use processes::{
     PythonVersion, RecordInto, Recorded, UnrecordedProgram,
 };
 pub use program::{LinkedIn, NotRecorded, NotRecordedReason, linked_in, not_recorded};
-pub use recover::{Recovered, Spooled};
+pub use recover::{Recovered, ResumePoint, Spooled};
 pub use registers::ThreadRegisters;
 pub use spool::{SPOOL_BYTES, memory_left};
 #[cfg(target_arch = "x86_64")]

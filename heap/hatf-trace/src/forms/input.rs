@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use metatf::container::{Reader, WholeFile};
 
 use super::{FORMS, Form};
-use crate::trace::{Opening, check_file};
+use crate::trace::{Opening, is_segmented};
 use crate::{Error, Result};
 
 /// Bytes read at a time.
@@ -43,6 +43,8 @@ enum Content {
     Bytes(Box<dyn BufRead + Send>),
     /// An opened Meta-TF trace.
     Trace(Box<Reader<'static>>),
+    /// A directory of segments.
+    Folder(PathBuf),
 }
 
 /// The beginning of an input.
@@ -62,8 +64,11 @@ impl Input {
         if path == Path::new("-") {
             return Self::of("standard input".to_owned(), Box::new(io::stdin()));
         }
-        check_file(path)?;
         let name = path.display().to_string();
+        if is_segmented(path)? {
+            let content = Content::Folder(path.to_owned());
+            return Ok(Self { name, content, plain: None, opening: Opening::default() });
+        }
         let file = WholeFile::open(path).map_err(Error::system(name.clone()))?;
         let regular = file.is_regular();
         let (content, plain) = content(Box::new(file)).map_err(Error::system(name.clone()))?;
@@ -86,6 +91,18 @@ impl Input {
         Self { opening, ..self }
     }
 
+    /// Returns the directory if the input is a directory of [segments](super::Segments).
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        if let Content::Folder(folder) = &self.content { Some(folder) } else { None }
+    }
+
+    /// Returns the error for commands that read only one file.
+    fn one_file(&self) -> Error {
+        let name = &self.name;
+        Error::Trace(format!("{name} is a directory of segments: this command reads only one of them").into())
+    }
+
     /// Returns the name of the input for messages.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -97,6 +114,9 @@ impl Input {
     /// # Errors
     /// The format cannot be determined, or the input is a Meta-TF trace with a corrupt head.
     pub fn guess(&mut self) -> Result<&'static Form> {
+        if self.folder().is_some() {
+            return Ok(&super::HEAP);
+        }
         if let Some(form) = self.sniffed()? {
             return Ok(form);
         }
@@ -129,7 +149,7 @@ impl Input {
         }
         let trace = match &self.content {
             Content::Trace(trace) => Some(&**trace),
-            Content::Bytes(_) => None,
+            Content::Bytes(_) | Content::Folder(_) => None,
         };
         Ok(recognize(&Head { bytes: &bytes, trace }))
     }
@@ -139,6 +159,7 @@ impl Input {
         match &mut self.content {
             Content::Bytes(read) => head(read).map_err(Error::system(self.name.clone())),
             Content::Trace(_) => Ok(METATF.to_vec()),
+            Content::Folder(_) => Ok(Vec::new()),
         }
     }
 
@@ -173,7 +194,7 @@ impl Input {
     pub fn into_read(self) -> Box<dyn BufRead + Send> {
         match self.content {
             Content::Bytes(read) => read,
-            Content::Trace(_) => Box::new(io::empty()),
+            Content::Trace(_) | Content::Folder(_) => Box::new(io::empty()),
         }
     }
 
@@ -186,6 +207,7 @@ impl Input {
         match self.content {
             Content::Trace(trace) => Ok(*trace),
             Content::Bytes(_) => Err(Error::Trace(format!("{}: not a Meta-TF trace", self.name).into())),
+            Content::Folder(_) => Err(self.one_file()),
         }
     }
 
@@ -309,8 +331,7 @@ impl RereadInput {
         if path == Path::new("-") {
             return copied(Box::new(io::stdin()));
         }
-        check_file(path)?;
-        if path.is_file() {
+        if is_segmented(path)? || path.is_file() {
             return Ok(Self { path: path.to_owned(), copy: None });
         }
         copied(Box::new(File::open(path).map_err(Error::system(path.display().to_string()))?))

@@ -36,6 +36,7 @@ mod mps;
 mod mtrace;
 mod named;
 mod raw;
+mod segments;
 mod source;
 mod text;
 
@@ -49,6 +50,7 @@ pub use heap::FORM as HEAP;
 pub use input::{Head, Input, RereadInput, is_program};
 pub use last_access::{EarlyFrees, FreedEarly, LastAccesses};
 pub use raw::{RAW32, RawSink, RawSource};
+pub use segments::Segments;
 pub use source::TraceReader;
 
 use crate::event::EventSink;
@@ -216,10 +218,12 @@ pub trait EventWriter: EventSink {
     fn abandon(self: Box<Self>) {}
 }
 
-/// Opens a trace of any format, compressed or not; `-` is standard input.
+/// Opens a trace of any format, compressed or not; `-` is standard input. A directory of [`Segments`] is opened as one
+/// trace, which begins with the live state at the start of the oldest segment.
 ///
 /// # Errors
-/// The file does not exist, its head is corrupt, it has another format, or its format cannot be guessed.
+/// The file does not exist, its head is corrupt, it has another format, or its format cannot be guessed; or a segment
+/// of a directory is missing or does not belong there.
 pub fn open(path: &Path, options: &OpenOptions) -> Result<TraceReader> {
     read(Input::open(path)?, options)
 }
@@ -229,6 +233,9 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<TraceReader> {
 /// # Errors
 /// As for [`open`].
 pub fn read(input: Input, options: &OpenOptions) -> Result<TraceReader> {
+    if let Some(folder) = input.folder() {
+        return segments::open(folder, options);
+    }
     let mut input = input.opening(options.opening);
     let form = options.form.map_or_else(|| input.guess(), Ok)?;
     let name = input.name().to_owned();

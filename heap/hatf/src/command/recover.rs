@@ -4,7 +4,8 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use hatf_host::record::{End, FollowedProcess, Recovered, Spooled, path_from_json, path_to_json};
-use hatf_trace::forms::{self, TraceReader};
+use hatf_trace::event::{SEGMENT, UserMetadata};
+use hatf_trace::forms::{self, Segments, TraceReader};
 use hatf_trace::{Error, EventSource, Result};
 use metatf_cli::{OutputFile, OutputFolder, Style, stdout};
 use serde_json::{Value, json};
@@ -104,18 +105,36 @@ impl Made {
 
 /// Returns the directory of a spool, given the directory itself or the unfinished trace.
 fn spool_of(given: &Path) -> Result<PathBuf> {
-    if !given.is_file() {
+    let segment = Segments::list(given).ok().and_then(|segments| current_segment(given, &segments));
+    let unfinished = segment.as_deref().unwrap_or(given);
+    if !unfinished.is_file() {
         return Ok(given.to_owned());
     }
     let is_for = |spooled: &Spooled| path_from_json(&spooled.about()["output"]) == std::path::absolute(given).ok();
     let named = || {
         Spooled::left_behind().into_iter().find(|folder| Spooled::open(folder).is_ok_and(|spooled| is_for(&spooled)))
     };
-    Spooled::of_trace(given).or_else(named).ok_or_else(|| {
+    Spooled::of_trace(unfinished).or_else(named).ok_or_else(|| {
         Error::Trace(
             format!("{}: its spool no longer exists, so no further events can be recovered", given.display()).into(),
         )
     })
+}
+
+/// Returns the file of the segment that the recording was writing.
+fn current_segment(folder: &Path, segments: &Segments) -> Option<PathBuf> {
+    // Later unfinished segments contain only the live state, because the earlier one was not completed.
+    let unfinished = segments.unfinished.first().map(|number| Segments::unfinished_name(*number));
+    let complete = || segments.complete.last().map(|number| Segments::name(*number));
+    unfinished.or_else(complete).map(|name| folder.join(name))
+}
+
+/// Returns the total size of the files of a trace.
+fn bytes_of(path: &Path) -> u64 {
+    let segments = Segments::list(path).map(|segments| segments.complete).unwrap_or_default();
+    let files = segments.into_iter().map(|number| path.join(Segments::name(number)));
+    let files = files.chain(path.is_file().then(|| path.to_owned()));
+    files.map(|file| file.metadata().map_or(0, |metadata| metadata.len())).sum()
 }
 
 /// Returns the path of a directory without a trailing slash.
@@ -128,7 +147,7 @@ fn line(spooled: &Spooled, Made { path, recovered }: &Made) -> Value {
     let exit = if let End::Exit(status) = recovered.end { Some(status) } else { None };
     let mut line = json!({
         "number": 1, "command": spooled.command(), "trace": path.file_name().map(|name| path_to_json(name.as_ref())),
-        "began_ns": recovered.began, "exit": exit, "bytes": path.metadata().map_or(0, |metadata| metadata.len()),
+        "began_ns": recovered.began, "exit": exit, "bytes": bytes_of(path),
         "events": recovered.events, "lost": recovered.lost, "recovered": true,
     });
     if let Some(FollowedProcess { number, process, parent, .. }) = spooled.process() {
@@ -171,23 +190,58 @@ fn list_recovered(trace: &Path, lines: Vec<(PathBuf, Value)>, mut program: Value
 fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<PathBuf>, is_named: bool) -> Result<Made> {
     let about = spooled.about();
     let unfinished = path_from_json(&about["output"]);
-    let Some(path) = output else {
+    let Some(trace) = output else {
         return Err(Error::Usage("the recording had no output file: specify one with -o".to_owned()));
+    };
+    // The recording of segments continues with the segment that was being written.
+    let is_rotated = about["rotated"] == true;
+    let segments =
+        unfinished.as_deref().filter(|_| is_rotated).map(|folder| Segments::list(folder).unwrap_or_default());
+    let unfinished = match (&unfinished, &segments) {
+        (Some(folder), Some(segments)) => {
+            Some(current_segment(folder, segments).unwrap_or_else(|| folder.join(Segments::unfinished_name(1))))
+        }
+        _ => unfinished,
+    };
+    let is_segment = is_rotated && !is_named;
+    let path = match &unfinished {
+        Some(unfinished) if is_segment => unfinished.with_extension("mtf"),
+        _ => trace.clone(),
     };
     let (form, write) = of_about(about);
     let mut reader = unfinished.as_deref().map(|path| of_recording(path, spooled)).transpose()?.flatten();
-    let is_unfinished = reader.is_some() && unfinished.as_deref() == Some(&*std::path::absolute(&path)?);
+    let is_same = is_segment || unfinished.as_deref() == Some(&*std::path::absolute(&path)?);
+    let is_unfinished = reader.is_some() && is_same;
+    let is_first = is_segment && reader.is_none();
     let source = reader.as_mut().map(|reader| reader as &mut dyn EventSource);
-    let opened = match folder {
+    let own = match (&path, folder) {
+        (path, Some(_)) if is_segment => {
+            let folder = path.parent().unwrap_or(path);
+            Some(OutputFolder::create_own(folder).map_err(Error::system(folder.display().to_string()))?)
+        }
+        _ => None,
+    };
+    let opened = match own.as_ref().or(folder) {
         Some(folder) => folder.file(path.file_name().unwrap_or_default()),
         None => OutputFile::create(&path),
     };
-    let (recovered, trace) = WrittenTrace::write(&path, opened, form, &write, |sink| spooled.recover(source, sink))?;
+    let (recovered, written) = WrittenTrace::write(&path, opened, form, &write, |sink| {
+        if is_first {
+            let first = json!({"number": 1, "carried_records": 0, "carried_blocks": 0, "carried_bytes": 0});
+            sink.user_metadata(&UserMetadata::from_iter([(SEGMENT.to_owned(), first)]))?;
+        }
+        spooled.recover(source, sink)
+    })?;
     // Do not overwrite an unfinished trace that may be needed again, nor another trace that has taken the name in the
     // meantime.
     let is_taken = if is_unfinished { !recovered.is_all_read() } else { !is_named && path.exists() };
     let path = if is_taken { free_name(path.with_extension("").as_os_str()) } else { path };
-    trace.keep_as(&path)?;
+    written.keep_as(&path)?;
+    if let (Some(segments), Some(folder)) = (segments.filter(|_| is_segment && !is_taken), path.parent()) {
+        for number in segments.unfinished {
+            let _ = std::fs::remove_file(folder.join(Segments::unfinished_name(number)));
+        }
+    }
     let (events, lost, name) = (recovered.events, recovered.lost, path.display());
     let most = if recovered.unreadable > 0 { "at most " } else { "" };
     print_message(&format!(
@@ -203,7 +257,7 @@ fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<Path
         let spool = spooled.folder().display();
         print_message(&format!("part of {what} cannot be read; {spool} is left unchanged for another attempt"));
     }
-    Ok(Made { path, recovered })
+    Ok(Made { path: if is_segment { trace } else { path }, recovered })
 }
 
 /// Opens the unfinished trace, if it exists and belongs to this recording.

@@ -26,7 +26,7 @@ const MODULES: u64 = 1 << 33;
 const MODULES_END: u64 = 1 << 47;
 
 /// User metadata keys defined by the format rather than by the program.
-pub(super) const KEYS: [&str; 54] = [
+pub(super) const KEYS: [&str; 57] = [
     "program",
     "command",
     "host",
@@ -59,6 +59,9 @@ pub(super) const KEYS: [&str; 54] = [
     "carried_records",
     "carried_blocks",
     "carried_bytes",
+    "segment",
+    "segment_end",
+    "blocks",
     "merged",
     "trace",
     "offset_ns",

@@ -3,6 +3,7 @@
 use hatf_lab::{Change, Heap, Object, ObjectEvent, Observer};
 
 use super::context::Context;
+use hatf_trace::OwnedEvent;
 use hatf_trace::event::{Call, Event, EventKind, EventSink, Function};
 
 /// Data about the call that allocated a block, other than the data in [`Object`].
@@ -36,38 +37,59 @@ pub(super) struct Amount {
     pub(super) heaps: u64,
 }
 
+/// The records that restore a state.
+pub(super) struct Restored {
+    heap: Heap,
+    blocks: Vec<(Made, Object)>,
+    holding: Vec<(u64, OwnedEvent)>,
+    amount: Amount,
+}
+
 impl Carried {
-    /// Passes the records that restore the current state to a sink, in order and with their original times.
-    pub(super) fn give(self, heap: &Heap, sink: &mut dyn EventSink) -> hatf_trace::Result<Amount> {
+    /// Returns the records that restore the current state.
+    pub(super) fn restored(self, heap: Heap) -> Restored {
         let Self { context, made, .. } = self;
         let made = |object: &Object| made.get(object.slot as usize).copied().flatten();
         let mut blocks: Vec<(Made, Object)> =
             heap.objects.live().filter_map(|object| Some((made(&object)?, object))).collect();
         blocks.sort_unstable_by_key(|(made, object)| (made.record, object.number));
         let heaps = context.heaps_before().unwrap_or(0);
-        let mut amount = Amount { heaps, ..Amount::default() };
-        let mut put = |event: &Event<'_>| sink.event(&Event { heap: event.heap.saturating_sub(heaps), ..*event });
-        let mut holding = context.records().into_iter().peekable();
+        let holding = context.records();
+        let amount = Amount {
+            blocks: blocks.len() as u64,
+            bytes: blocks.iter().fold(0, |bytes, (_, object)| bytes.saturating_add(object.size)),
+            records: (blocks.len() + holding.len()) as u64,
+            heaps,
+        };
+        Restored { heap, blocks, holding, amount }
+    }
+}
+
+impl Restored {
+    /// Returns the amount of state.
+    pub(super) fn amount(&self) -> Amount {
+        self.amount
+    }
+
+    /// Passes the records to a sink, in order and with their original times.
+    pub(super) fn give(&self, sink: &mut dyn EventSink) -> hatf_trace::Result<()> {
+        let Self { heap, blocks, holding, amount } = self;
+        let mut put =
+            |event: &Event<'_>| sink.event(&Event { heap: event.heap.saturating_sub(amount.heaps), ..*event });
+        let mut holding = holding.iter().peekable();
         let mut stack = Vec::new();
         for (Made { record, function, detail, usable }, object) in blocks {
-            while let Some((_, event)) = holding.next_if(|(number, _)| *number < record) {
+            while let Some((_, event)) = holding.next_if(|(number, _)| number < record) {
                 put(&event.get())?;
-                amount.records += 1;
             }
             stack.clear();
             stack.extend(heap.stacks.get(object.site).map(|location| location.address));
-            let Object { address, size, time, thread, heap, .. } = object;
+            let Object { address, size, time, thread, heap, .. } = *object;
+            let (function, detail, usable) = (*function, *detail, *usable);
             let kind = EventKind::Call(Call { function, detail, size, usable, old: 0, address });
             put(&Event { kind, time, thread, heap, stack: (&stack).into(), attributes: &[] })?;
-            amount.blocks += 1;
-            amount.bytes = amount.bytes.saturating_add(size);
         }
-        for (_, event) in holding {
-            put(&event.get())?;
-            amount.records += 1;
-        }
-        amount.records += amount.blocks;
-        Ok(amount)
+        holding.try_for_each(|(_, event)| put(&event.get()))
     }
 }
 

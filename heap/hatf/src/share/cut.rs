@@ -86,7 +86,9 @@ impl<'s> Cut<'s> {
     fn begin(&mut self) -> Result<()> {
         let Some(before) = self.before.take() else { return Ok(()) };
         let (heap, carried) = before.into_parts();
-        let Amount { blocks, bytes, records, heaps } = carried.give(&heap, self.sink)?;
+        let restored = carried.restored(heap);
+        restored.give(self.sink)?;
+        let Amount { blocks, bytes, records, heaps } = restored.amount();
         self.heaps = heaps;
         self.counts =
             CutCounts { carried_records: records, carried_blocks: blocks, carried_bytes: bytes, ..self.counts };

@@ -169,9 +169,9 @@ impl Merging<'_> {
     /// traces.
     fn user_metadata(&self) -> UserMetadata {
         let mut user_metadata = self.processes.first().map(|first| first.user_metadata.clone()).unwrap_or_default();
-        for of_one in
-            ["process", "recording", "spool", "cut", "events", "lost", "children", "repairs", "contradictions"]
-        {
+        let of_recording = ["process", "recording", "spool", "cut", "segment", "resume"];
+        let counts = ["events", "lost", "children", "repairs", "contradictions"];
+        for of_one in of_recording.into_iter().chain(counts) {
             user_metadata.remove(of_one);
         }
         let processes = self.processes.iter().enumerate().map(|(index, process)| {

@@ -13,6 +13,7 @@ mod moved;
 mod process;
 mod same;
 mod sample;
+mod segment;
 mod subset;
 mod tokens;
 
@@ -22,5 +23,6 @@ pub use merge::{Merged, merge};
 pub use process::OfProcess;
 pub use same::{Checked, Figure, check};
 pub use sample::{SampleCounts, Sampler, SizesSeen, mean_for};
+pub use segment::{LiveState, SegmentStart};
 pub use subset::{Subset, Wanted};
 pub use tokens::Tokens;

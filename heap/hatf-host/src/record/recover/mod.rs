@@ -18,6 +18,7 @@ use super::spool::{ORIGIN, SpoolFile, StackFile, left_behind};
 use hatf_trace::event::{EventSink, EventSource, UserMetadata};
 use hatf_trace::forms::{self, Input, OpenOptions};
 use hatf_trace::{Error, Result};
+pub use unfinished_trace::ResumePoint;
 use unfinished_trace::UnfinishedTrace;
 
 /// A spool that was left behind.
@@ -225,7 +226,8 @@ impl Spooled {
         let from_trace = sink.events;
         let whole = trace.whole;
         // The trace was truncated later, or its disk lost data. The chunks with the missing events have been reused.
-        let had = spool.header().in_trace.load(Relaxed).saturating_sub(from_trace);
+        let in_segments = from_trace.saturating_add_signed(trace.before);
+        let had = spool.header().in_trace.load(Relaxed).saturating_sub(in_segments);
         let misses = had > 0 && !whole && numbers_events(&self.origin);
         if misses {
             // It is unknown which blocks ended in the missing part.

@@ -3,6 +3,7 @@
 pub(super) mod options;
 mod preset;
 pub(super) mod processes;
+pub(super) mod rotation;
 pub(super) mod summary;
 pub(super) mod trace_output;
 
@@ -54,7 +55,10 @@ fn run_program(options: &Options) -> Result<u8> {
     let of_process = options.pid.map(hatf_host::record::command_of_process).transpose()?;
     let command = of_process.as_deref().unwrap_or(&options.command);
     let named = || options.output.clone().unwrap_or_else(|| free_name(&stem(command)));
-    let output = (!options.no_trace).then(named);
+    let output = match options.rotate {
+        Some(_) => Some(segments_of(options, command)?),
+        None => (!options.no_trace).then(named),
+    };
     // Print this before the program runs, while the user can still react.
     if let Some(given) = trace_among(&options.command) {
         let goes = output.as_deref().map_or_else(
@@ -89,6 +93,7 @@ fn run_program(options: &Options) -> Result<u8> {
         return Err(Error::Usage(why.to_owned()));
     }
     let (outcome, failure, lost) = match &output {
+        Some(path) if options.rotate.is_some() => to_folder(options, path, analysis.as_mut(), known)?,
         Some(path) => to_file(options, path, analysis.as_mut(), known)?,
         None => {
             let into = Into { output: None, started: None, dump: None, processes: None };
@@ -207,6 +212,66 @@ fn to_file(
     Ok((outcome, failure, lost))
 }
 
+/// Creates the directory for the segments of --rotate.
+fn segments_of(options: &Options, command: &[OsString]) -> Result<PathBuf> {
+    let refused = |why: &str| Err(Error::Usage(format!("--rotate writes segments to a directory, {why}")));
+    if options.format != TraceFormat::Heap {
+        return refused("and each segment is a trace in heap format: remove --format");
+    }
+    if options.output.as_deref().is_some_and(is_standard_output) {
+        return refused("so the output cannot be standard output: specify a directory with -o");
+    }
+    let asked = options.output.clone().unwrap_or_else(|| {
+        let mut name = stem(command);
+        name.push(".segments");
+        name.into()
+    });
+    let place = rotation::new_folder(&asked)?;
+    if place != asked && options.output.is_some() {
+        let (asked, place) = (asked.display(), place.display());
+        print_message(&format!("{asked} is not empty, so the segments are written to {place}"));
+    }
+    Ok(place)
+}
+
+/// Records to the segments of a directory. Returns the same as [`to_file`].
+fn to_folder(
+    options: &Options,
+    path: &Path,
+    analysis: Option<&mut Analysis>,
+    known: Known<'_>,
+) -> Result<(Outcome, Option<Error>, u64)> {
+    let folder = OutputFolder::create(path).map_err(Error::system(path.display().to_string()))?;
+    let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
+    options.preset.trace().apply(&mut write);
+    let processes = (!options.no_follow).then(|| Processes::new(options, path, &write));
+    let mut rotation = rotation::Rotation::new(&folder, options, &write)?;
+    let mut started = || {
+        if let Some(process) = options.pid.filter(|_| !options.quiet) {
+            print_message(&format!("recording process {process} until it ends or until Ctrl-C"));
+        }
+        Ok(())
+    };
+    let into = Into { output: Some(path), started: Some(&mut started), dump: None, processes: processes.as_ref() };
+    let mut outcome = match record(options, &mut rotation, analysis, known, into) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            rotation.abandon();
+            return Err(error);
+        }
+    };
+    let finished = if outcome.recorded.sink_error.is_none() { rotation.finish() } else { Ok(0) };
+    let is_whole = finished.is_ok() && outcome.recorded.sink_error.is_none();
+    let written = finished.as_ref().ok().map(|bytes| Written { path, bytes: *bytes, is_whole });
+    print_summary(options, &outcome, written, processes.as_ref(), known);
+    if let Some(processes) = &processes {
+        let listed = processes.finish(&outcome);
+        outcome.follow_errors.extend(listed.err());
+    }
+    let lost = outcome.recorded.lost + processes.as_ref().map_or(0, Processes::lost);
+    Ok((outcome, finished.err(), lost))
+}
+
 /// Returns the path of a trace that was written as `path`. If the file has lost this name in the meantime, copies the
 /// trace to a new name in the same directory, or in the current directory if the old directory is gone.
 fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
@@ -272,7 +337,7 @@ fn record<'a>(
 ) -> Result<Outcome> {
     let output_to_error = options.output.as_deref().is_some_and(is_standard_output);
     let how = RecordOptions {
-        flush: options.flush.map(Duration::from_secs),
+        flush: rotation::flush(options),
         group: group(options),
         output_to_error,
         started,

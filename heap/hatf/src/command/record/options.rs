@@ -32,6 +32,7 @@ Examples:
   hatf record --sample 512KiB --stacks PROGRAM       low overhead, for long runs
   hatf record --start-off --control ctl PROGRAM      start paused; `echo on > ctl` starts recording
   hatf record --keep 60s --dump-signal USR1 PROGRAM  a flight recorder
+  hatf record --rotate 1h --retain 24h -o DIR PROGRAM  the last day, in segments of an hour
   hatf record --follow=cc1,cc1plus -- make -j2       record only the compiler processes
   hatf record --pid 1234 -o server.mtf               attach to a running process; Ctrl-C stops
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record a program that uses another allocator")]
@@ -164,6 +165,18 @@ pub(crate) struct Record {
     /// kept part are unknown.
     #[arg(long, value_name = "PART", value_parser = keep, conflicts_with = "flush", help_heading = "When to record")]
     pub(crate) keep: Option<Keep>,
+
+    /// Write the trace in segments, and begin a new one after this time or size, such as 1h or 256MiB. The output is
+    /// then a directory [default: PROGRAM.segments] that other commands read like a trace; the traces of processes
+    /// that the program creates are directories, too. Each segment begins with the live blocks, so it is complete by
+    /// itself. If the directory is not empty, the recording goes to a directory with a number.
+    #[arg(long, value_name = "PART", value_parser = keep, conflicts_with_all = ["keep", "no_trace", "symbolize"], help_heading = "When to record")]
+    pub(crate) rotate: Option<Keep>,
+
+    /// Delete the oldest segments of --rotate that are older than this time, such as 24h, or beyond this total size,
+    /// such as 2GiB. If the disk is full, the oldest segments are deleted earlier. Applies to each process separately.
+    #[arg(long, value_name = "PART", value_parser = keep, requires = "rotate", help_heading = "When to record")]
+    pub(crate) retain: Option<Keep>,
 
     /// Signal that writes the part kept by --keep, such as USR1. Send it to a recorded process to affect that process,
     /// or to `hatf record` to affect all processes. The program must not use the signal itself.

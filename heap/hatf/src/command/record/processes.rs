@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hatf_host::record::{
-    DumpInto, End, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded, UnrecordedProgram,
-    path_from_json, path_to_json,
+    DumpInto, End, FollowedOutcome, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded,
+    UnrecordedProgram, path_from_json, path_to_json,
 };
 use hatf_trace::{Error, Result};
 use metatf::container::WriteOptions;
@@ -17,6 +17,7 @@ use metatf_cli::OutputFolder;
 use serde_json::{Value, json};
 
 use super::options::Record as Options;
+use super::rotation::Rotation;
 use super::trace_output::{TraceForm, TraceWriter, about, about_output, dump, full};
 use crate::command::print_message;
 
@@ -35,11 +36,13 @@ pub(crate) fn folder_of(trace: &Path) -> PathBuf {
     name.into()
 }
 
-/// Returns the name of a process's trace, built from its number and its program.
-pub(super) fn trace_name(process: &FollowedProcess) -> String {
+/// Returns the name of a process's trace, built from its number and its program. A directory of segments has no file
+/// extension.
+pub(super) fn trace_name(process: &FollowedProcess, is_rotated: bool) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' };
     let name: String = process.name().chars().map(plain).take(NAME_MAX).collect();
-    format!("{}-{name}.mtf", process.number)
+    let extension = if is_rotated { "" } else { ".mtf" };
+    format!("{}-{name}{extension}", process.number)
 }
 
 /// A receiver of the events of processes that the program creates.
@@ -100,6 +103,42 @@ impl<'a> Processes<'a> {
             folder.new_file(LIST.as_ref()).map_err(Error::system(self.folder.join(LIST).display().to_string()))?;
         written.opened = Some(Opened { folder: folder.clone(), list });
         Ok(folder)
+    }
+
+    /// Returns the name of a process's trace in the directory.
+    fn name(&self, process: &FollowedProcess) -> String {
+        trace_name(process, self.options.rotate.is_some())
+    }
+
+    /// Records a process to the file of this name in the directory. Returns the outcome, the error in completing the
+    /// trace, if there was one, and the size of the trace.
+    fn write(
+        &self,
+        folder: &OutputFolder,
+        file: &str,
+        name: &str,
+        record: RecordInto<'_>,
+    ) -> Result<(FollowedOutcome, Result<()>, u64)> {
+        let problem = || Error::system(name.to_owned());
+        let (mut output, mut sink) = folder.file(file.as_ref()).map_err(problem())?;
+        let cause =
+            |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(name, error), problem()));
+        let form = TraceForm::of(self.options);
+        let (recorded, finished) = {
+            let mut trace =
+                TraceWriter::new(&mut *sink, form, self.write).map_err(|error| cause(output.error(), error))?;
+            output.appear().map_err(problem())?;
+            let recorded = record(trace.sink());
+            (recorded, trace.finish())
+        };
+        let mut outcome = recorded?;
+        let finished = finished.and_then(|()| sink.flush().and_then(|()| output.sync()).map_err(problem()));
+        let finished = match (finished, outcome.recorded.sink_error.take(), output.error()) {
+            (Ok(()), None, None) => Ok(()),
+            (Err(error), _, failed) | (Ok(()), Some(error), failed) => Err(cause(failed, error)),
+            (Ok(()), None, Some(failed)) => Err(full(problem()(failed))),
+        };
+        Ok((outcome, finished, output.bytes().unwrap_or(0)))
     }
 
     /// Returns the part of a command to list, which is only the program if arguments are private.
@@ -213,33 +252,29 @@ impl<'a> Processes<'a> {
 
 impl Follower for Processes<'_> {
     fn about(&self, process: &FollowedProcess) -> Value {
-        about(self.options, Some(&self.folder.join(trace_name(process))))
+        about(self.options, Some(&self.folder.join(self.name(process))))
     }
 
     fn follow(&self, process: &FollowedProcess, record: RecordInto<'_>) -> Result<()> {
         let folder = self.folder()?;
-        let file = trace_name(process);
+        let file = self.name(process);
         let name = self.folder.join(&file).display().to_string();
         let problem = || Error::system(name.clone());
-        let (mut output, mut sink) = folder.file(file.as_ref()).map_err(problem())?;
-        let cause =
-            |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
-        let form = TraceForm::of(self.options);
-        let (recorded, finished) = {
-            let mut trace =
-                TraceWriter::new(&mut *sink, form, self.write).map_err(|error| cause(output.error(), error))?;
-            output.appear().map_err(problem())?;
-            let recorded = record(trace.sink());
-            (recorded, trace.finish())
+        let (outcome, finished, bytes) = if self.options.rotate.is_some() {
+            let segments = folder.folders([&file]).map_err(problem())?;
+            let mut rotation = Rotation::new(&segments, self.options, self.write)?;
+            let outcome = record(&mut rotation)?;
+            let finished = if outcome.recorded.sink_error.is_none() { rotation.finish() } else { Ok(0) };
+            let bytes = *finished.as_ref().unwrap_or(&0);
+            (outcome, finished.map(drop), bytes)
+        } else {
+            self.write(&folder, &file, &name, record)?
         };
-        let outcome = recorded?;
-        let finished = finished.and_then(|()| sink.flush().and_then(|()| output.sync()).map_err(problem()));
-        let failure = outcome.recorded.sink_error.is_some() || finished.is_err() || output.error().is_some();
+        let failure = outcome.recorded.sink_error.is_some() || finished.is_err();
         let process = &outcome.process;
         // An incomplete trace keeps the name stored next to its spool.
-        let named = if failure { file.clone() } else { trace_name(process) };
+        let named = if failure { file.clone() } else { self.name(process) };
         folder.rename(file.as_ref(), named.as_ref()).map_err(problem())?;
-        let bytes = output.bytes().unwrap_or(0);
         let exit = match outcome.end {
             End::Exit(status) => Some(status),
             End::Status(_) | End::Unknown => None,
@@ -269,13 +304,13 @@ impl Follower for Processes<'_> {
             return listed;
         }
         let error = finished.err().or(outcome.recorded.sink_error);
-        Err(error.map_or_else(|| full(problem()(io::ErrorKind::Other.into())), |error| cause(output.error(), error)))
+        Err(error.map_or_else(|| full(problem()(io::ErrorKind::Other.into())), full))
     }
 
     fn dump(&self, process: &FollowedProcess, _: u32, give: DumpInto<'_>) {
         // The directory already exists, because it was created for the process's trace.
         if let Ok(folder) = self.folder() {
-            dump(self.options, &folder, trace_name(process).as_ref(), self.write, give);
+            dump(self.options, &folder, self.name(process).as_ref(), self.write, give);
         }
     }
 
@@ -306,5 +341,6 @@ fn remove_earlier(folder: &OutputFolder) {
 
 /// Returns the path of a process's trace, derived from the data stored for the program.
 pub(crate) fn trace_of(program: &Value, process: &FollowedProcess) -> Option<PathBuf> {
-    path_from_json(&program["output"]).map(|trace| folder_of(&trace).join(trace_name(process)))
+    let name = trace_name(process, program["rotated"] == true);
+    path_from_json(&program["output"]).map(|trace| folder_of(&trace).join(name))
 }

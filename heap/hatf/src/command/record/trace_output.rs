@@ -132,6 +132,7 @@ pub(crate) fn about(options: &Options, output: Option<&Path>) -> Value {
     let output = output.and_then(|output| std::path::absolute(output).ok()).filter(|_| output != Some(Path::new("-")));
     json!({
         "output": output.map(|output| path_to_json(&output)),
+        "rotated": options.rotate.is_some(),
         "format": options.format.to_possible_value().map(|value| value.get_name().to_owned()),
         "clock": options.clock,
         "profile": options.preset.trace().to_string(),

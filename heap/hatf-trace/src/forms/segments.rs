@@ -1,0 +1,370 @@
+//! Directories of segments: consecutive parts of one recording, each of which is a complete trace.
+//!
+//! A segment begins with the records that restore the live state. The user metadata `segment` and `segment_end` of each
+//! segment contain its number, and the live blocks and bytes at its start and at its end, so that a missing, repeated or
+//! foreign segment is detected.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{HEAP, Input, OpenOptions, TraceReader, read};
+use crate::event::{Event, EventSink, EventSource, Item, RESUME, SEGMENT, SEGMENT_END, Stack, UserMetadata};
+use crate::loss::Losses;
+use crate::{Error, OwnedEvent, Result};
+
+/// The number of digits in the name of a segment.
+const DIGITS: usize = 6;
+
+/// The segments in a directory.
+///
+/// # Examples
+///
+/// ```
+/// use hatf_trace::forms::Segments;
+///
+/// assert_eq!(Segments::name(17), "000017.mtf");
+/// assert_eq!(Segments::unfinished_name(18), "000018.part");
+/// let folder = tempfile::tempdir()?;
+/// for name in ["000018.part", "000017.mtf", "000016.mtf", "notes.mtf"] {
+///     std::fs::write(folder.path().join(name), "")?;
+/// }
+/// let segments = Segments::list(folder.path())?;
+/// assert_eq!((segments.complete, segments.unfinished), (vec![16, 17], vec![18]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Segments {
+    /// The numbers of the complete segments, in ascending order.
+    pub complete: Vec<u64>,
+    /// The numbers of segments that are being written or whose recording was interrupted, in ascending order.
+    pub unfinished: Vec<u64>,
+}
+
+impl Segments {
+    /// Returns the file name of a complete segment.
+    #[must_use]
+    pub fn name(number: u64) -> String {
+        format!("{number:0DIGITS$}.mtf")
+    }
+
+    /// Returns the file name of a segment that is being written.
+    #[must_use]
+    pub fn unfinished_name(number: u64) -> String {
+        format!("{number:0DIGITS$}.part")
+    }
+
+    /// Lists the segments in a directory. Other files are ignored.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn list(folder: &Path) -> Result<Self> {
+        let name = || folder.display().to_string();
+        let mut segments = Self::default();
+        for entry in std::fs::read_dir(folder).map_err(Error::system(name()))? {
+            let file = entry.map_err(Error::system(name()))?.file_name();
+            if let Some(number) = number_of(&file, ".mtf") {
+                segments.complete.push(number);
+            } else if let Some(number) = number_of(&file, ".part") {
+                segments.unfinished.push(number);
+            }
+        }
+        segments.complete.sort_unstable();
+        segments.unfinished.sort_unstable();
+        Ok(segments)
+    }
+
+    /// Returns whether there are no segments.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.complete.is_empty() && self.unfinished.is_empty()
+    }
+}
+
+/// Returns the number in the name of a segment.
+fn number_of(file: &OsStr, suffix: &str) -> Option<u64> {
+    let digits = file.to_str()?.strip_suffix(suffix)?;
+    let number = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())??;
+    // Each number has only one name.
+    (format!("{number:0DIGITS$}") == digits).then_some(number)
+}
+
+/// Opens a directory of segments.
+pub(super) fn open(folder: &Path, options: &OpenOptions) -> Result<TraceReader> {
+    let name = folder.display().to_string();
+    if options.form.is_some_and(|form| form != &HEAP) {
+        return Err(Error::Usage(format!("{name} is a directory of segments, which are always in heap format")));
+    }
+    let Segments { complete, unfinished } = Segments::list(folder)?;
+    if let Some(first) = unfinished.first() {
+        let file = Segments::unfinished_name(*first);
+        (options.note)(&format!(
+            "{name}: {file} is not read, because it is still being written or its recording was interrupted; in the \
+             second case, `hatf recover {name}` completes it"
+        ));
+    }
+    let (Some(first), Some(last)) = (complete.first(), complete.last()) else {
+        let why = if unfinished.is_empty() { "contains no segments" } else { "contains no complete segment yet" };
+        return Err(Error::Trace(format!("{name} {why}").into()));
+    };
+    let listed = complete.len() as u64;
+    if last - first + 1 != listed {
+        let missing = complete.iter().zip(complete.iter().skip(1)).find(|(before, after)| **before + 1 != **after);
+        let missing = missing.map_or(*first, |(before, _)| before + 1);
+        let file = Segments::name(missing);
+        let why = "move the segments before or after it to another directory to read them separately";
+        return Err(Error::Trace(format!("{name}: segment {file} is missing; {why}").into()));
+    }
+    let mut reader = SegmentReader {
+        folder: folder.to_owned(),
+        options: *options,
+        current: None,
+        next: *first,
+        last: *last,
+        is_over: false,
+        first: UserMetadata::new(),
+        seam: None,
+        offsets: Offsets::default(),
+        losses: Losses::default(),
+        lost: 0,
+        event: OwnedEvent::default(),
+        comment: Vec::new(),
+    };
+    match reader.begin() {
+        // The oldest segment may have been deleted since the directory was listed.
+        Err(_) if first < last && !folder.join(Segments::name(*first)).exists() => open(folder, options),
+        begun => begun.map(|_| TraceReader::new(reader)),
+    }
+}
+
+/// The offsets from the numbers in a segment to the numbers in the whole trace.
+#[derive(Clone, Copy, Debug, Default)]
+struct Offsets {
+    heaps: u64,
+    stacks: u32,
+    /// The highest stack number so far, in the whole trace.
+    highest: u32,
+}
+
+impl Offsets {
+    fn apply<'e>(&mut self, event: &Event<'e>) -> Event<'e> {
+        let mut stack = event.stack;
+        if stack.number() > 0 && self.stacks > 0 {
+            stack = Stack::numbered(stack.frames(), stack.number().saturating_add(self.stacks));
+        }
+        self.highest = self.highest.max(stack.number());
+        Event { heap: event.heap.saturating_add(self.heaps), stack, ..*event }
+    }
+}
+
+/// The live state at the start or the end of a segment, as its user metadata describes it.
+struct Seam {
+    recording: Option<Value>,
+    blocks: u64,
+    bytes: u64,
+}
+
+impl Seam {
+    fn at_start(user_metadata: &UserMetadata) -> Option<Self> {
+        Self::of(user_metadata, SEGMENT, "carried_blocks", "carried_bytes")
+    }
+
+    fn at_end(user_metadata: &UserMetadata) -> Option<Self> {
+        Self::of(user_metadata, SEGMENT_END, "blocks", "bytes")
+    }
+
+    fn of(user_metadata: &UserMetadata, object: &str, blocks: &str, bytes: &str) -> Option<Self> {
+        let object = user_metadata.get(object)?;
+        let number = |key: &str| object.get(key).and_then(Value::as_u64);
+        let recording = user_metadata.get("recording").cloned();
+        Some(Self { recording, blocks: number(blocks)?, bytes: number(bytes)? })
+    }
+}
+
+/// A reader of all segments of a directory.
+struct SegmentReader {
+    folder: PathBuf,
+    options: OpenOptions,
+    current: Option<TraceReader>,
+    /// The number of the next segment to open.
+    next: u64,
+    last: u64,
+    is_over: bool,
+    /// The user metadata at the start of the first segment.
+    first: UserMetadata,
+    /// The state at the end of the previous segment.
+    seam: Option<Seam>,
+    offsets: Offsets,
+    losses: Losses,
+    /// The number of events that the recorder lost during the segments that were read to their end.
+    lost: u64,
+    /// Copies of the last event and comment.
+    event: OwnedEvent,
+    comment: Vec<u8>,
+}
+
+fn number_in(user_metadata: &UserMetadata, object: &str, key: &str) -> u64 {
+    user_metadata.get(object).and_then(|object| object.get(key)?.as_u64()).unwrap_or_default()
+}
+
+impl SegmentReader {
+    fn error(&self, number: u64, why: &str) -> Error {
+        Error::Trace(format!("{}: {why}", self.folder.join(Segments::name(number)).display()).into())
+    }
+
+    /// Opens the next segment, and skips the records that restore the state at the end of the previous segment. Returns
+    /// whether there was another segment.
+    fn begin(&mut self) -> Result<bool> {
+        if self.next > self.last {
+            self.is_over = true;
+            return Ok(false);
+        }
+        let (number, mut options) = (self.next, self.options);
+        if self.current.is_some() {
+            options.note = |_| ();
+        }
+        let path = self.folder.join(Segments::name(number));
+        if !std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
+            return Err(self.error(number, "not a regular file, or deleted since the directory was listed"));
+        }
+        let mut reader = read(Input::open(&path)?, &options)?;
+        let user_metadata = reader.user_metadata();
+        let Some(start) = Seam::at_start(&user_metadata) else {
+            return Err(self.error(number, "not a segment of a recording: the user metadata `segment` is missing"));
+        };
+        let own = number_in(&user_metadata, SEGMENT, "number");
+        if own != number {
+            return Err(self.error(number, &format!("wrong name: the file contains segment {own}")));
+        }
+        if let Some(end) = self.seam.take() {
+            if end.recording != start.recording {
+                return Err(self.error(number, "belongs to a different recording than the segment before it"));
+            }
+            if (end.blocks, end.bytes) != (start.blocks, start.bytes) {
+                let why = format!(
+                    "begins with {} live blocks of {} bytes, but the previous segment ends with {} blocks of {} bytes",
+                    start.blocks, start.bytes, end.blocks, end.bytes
+                );
+                return Err(self.error(number, &why));
+            }
+            let mut carried = number_in(&user_metadata, SEGMENT, "carried_records");
+            while carried > 0 {
+                match reader.next()? {
+                    Some(Item::Event(_)) => carried -= 1,
+                    Some(Item::Comment(_)) => {}
+                    None => return Err(self.error(number, "truncated within the records that restore its live state")),
+                }
+            }
+            // The current image is the first image of each segment.
+            let images = |user_metadata| number_in(user_metadata, RESUME, "images");
+            self.offsets.heaps = images(&user_metadata).saturating_sub(images(&self.first).max(1));
+            self.offsets.stacks = self.offsets.highest;
+        } else {
+            self.first = user_metadata;
+        }
+        self.next += 1;
+        self.current = Some(reader);
+        Ok(true)
+    }
+
+    /// Ends the current segment. Returns whether there is another one.
+    fn end(&mut self) -> Result<bool> {
+        let Some(reader) = &self.current else { return Ok(false) };
+        let (number, user_metadata) = (self.next - 1, reader.user_metadata());
+        self.losses.merge(&reader.losses());
+        self.lost = self.lost.saturating_add(user_metadata.get("lost").and_then(Value::as_u64).unwrap_or_default());
+        if number < self.last {
+            self.seam = Seam::at_end(&user_metadata);
+            if self.seam.is_none() {
+                return Err(self.error(number, "truncated: the description of its end is missing"));
+            }
+        }
+        self.begin()
+    }
+}
+
+impl EventSource for SegmentReader {
+    fn next(&mut self) -> Result<Option<Item<'_>>> {
+        while !self.is_over {
+            let Self { current: Some(current), offsets, event, comment, .. } = self else { break };
+            let is_event = match current.next()? {
+                Some(Item::Event(read)) => {
+                    event.set(&offsets.apply(&read));
+                    true
+                }
+                Some(Item::Comment(text)) => {
+                    comment.clear();
+                    comment.extend_from_slice(text);
+                    false
+                }
+                None => {
+                    self.end()?;
+                    continue;
+                }
+            };
+            return Ok(Some(if is_event { Item::Event(self.event.get()) } else { Item::Comment(&self.comment) }));
+        }
+        Ok(None)
+    }
+
+    fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()> {
+        while !self.is_over {
+            let Self { current: Some(current), offsets, .. } = self else { break };
+            current.give(&mut Shifted { sink, offsets })?;
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    fn resolution(&self) -> u64 {
+        self.current.as_ref().map_or(1, EventSource::resolution)
+    }
+
+    fn user_metadata(&self) -> UserMetadata {
+        let mut user_metadata = self.first.clone();
+        let current = self.current.as_ref().map(EventSource::user_metadata).unwrap_or_default();
+        user_metadata.extend(current.into_iter().filter(|(key, _)| key != SEGMENT && key != SEGMENT_END));
+        user_metadata.remove(RESUME);
+        user_metadata.remove("events");
+        if number_in(&self.first, SEGMENT, "number") == 1 {
+            user_metadata.remove(SEGMENT);
+        }
+        if self.is_over {
+            user_metadata.insert("lost".to_owned(), self.lost.into());
+        } else {
+            user_metadata.remove("lost");
+        }
+        user_metadata
+    }
+
+    fn losses(&self) -> Losses {
+        self.losses.clone()
+    }
+}
+
+/// A sink that passes the events of a segment on with the numbers of the whole trace.
+struct Shifted<'s, T: ?Sized> {
+    sink: &'s mut T,
+    offsets: &'s mut Offsets,
+}
+
+impl<T: EventSink + ?Sized> EventSink for Shifted<'_, T> {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.sink.event(&self.offsets.apply(event))
+    }
+
+    fn coming(&mut self, addresses: &[u64]) {
+        self.sink.coming(addresses);
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.sink.comment(text)
+    }
+
+    /// Ignores the user metadata of the segment, because the reader combines those of all segments.
+    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
+        Ok(())
+    }
+}
