@@ -100,8 +100,8 @@ fn mallocs(trace: &Path, stacks: bool) -> Vec<u64> {
     counts
 }
 
-/// Kills once. Returns the number of blocks that the program allocated.
-fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
+/// Kills once. Returns the number of blocks that the program allocated. If `rotates`, the trace consists of segments.
+fn once(program: &Path, kind: Kind, delay: Duration, rotates: bool) -> u64 {
     let folder = Folder::new();
     let (mut trace, words, spools) = (folder.join("trace.mtf"), folder.join("progress"), folder.join("spools"));
     fs::write(&words, [0; 4096]).unwrap();
@@ -112,6 +112,7 @@ fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
         // With small groups, parts of the trace are written and chunks are reused while the program runs.
         .args(["record", "--quiet", "--group", "5000"])
         .args(stacks.then_some("--stacks"))
+        .args(rotates.then_some("--rotate=64KiB"))
         .arg("--spool")
         .arg(&spools)
         .arg("-o")
@@ -161,7 +162,14 @@ fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
         // The name differs if `hatf` was killed before its trace identified the recording.
         let (_, named) = message.split_once(" records in ").unwrap();
         trace = named.split_once(", ").unwrap().0.into();
+        if rotates {
+            trace.pop();
+        }
         assert!(!spool.exists());
+    }
+    if rotates {
+        let names = fs::read_dir(&trace).unwrap().map(|entry| entry.unwrap().path());
+        assert_eq!(names.filter(|name| name.extension().is_none_or(|extension| extension != "mtf")).count(), 0);
     }
     let found = mallocs(&trace, stacks);
     assert_eq!(invariants::broken(&trace), [""; 0], "{kind:?} after {delay:?}");
@@ -178,15 +186,18 @@ fn nothing_that_was_recorded_is_lost() {
     let program = program(&folder);
     let times: u64 = std::env::var("METATF_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
     let mut random = u64::from(std::process::id()) << 32 | 0x9e37_79b9;
-    for kind in [Kind::Program, Kind::Recorder, Kind::Both] {
+    let kinds = [Kind::Program, Kind::Recorder, Kind::Both];
+    for (kind, rotates) in kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
         let mut blocks = 0;
+        // A recording that lasts longer has several segments.
+        let longest = if rotates { 80_000 } else { 8_000 };
         for _ in 0..times {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            blocks += once(&program, kind, Duration::from_micros(random % 8_000));
+            blocks += once(&program, kind, Duration::from_micros(random % longest), rotates);
         }
-        println!("{kind:?}: {times} kills, {blocks} blocks, none missing");
+        println!("{kind:?}, rotated: {rotates}: {times} kills, {blocks} blocks, none missing");
     }
 }
 

@@ -45,6 +45,7 @@ mod record;
 mod refused;
 mod regions;
 mod replay;
+mod rotate;
 mod sample;
 mod short_paths;
 mod shown;
