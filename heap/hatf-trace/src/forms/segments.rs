@@ -208,6 +208,14 @@ fn number_in(user_metadata: &UserMetadata, object: &str, key: &str) -> u64 {
     user_metadata.get(object).and_then(|object| object.get(key)?.as_u64()).unwrap_or_default()
 }
 
+/// Adds the name of a segment to an error about its content.
+fn in_segment(number: u64, error: Error) -> Error {
+    match error {
+        Error::Trace(error) => Error::Trace(format!("segment {}: {error}", Segments::name(number)).into()),
+        other => other,
+    }
+}
+
 impl SegmentReader {
     fn error(&self, number: u64, why: &str) -> Error {
         Error::Trace(format!("{}: {why}", self.folder.join(Segments::name(number)).display()).into())
@@ -250,7 +258,7 @@ impl SegmentReader {
             }
             let mut carried = number_in(&user_metadata, SEGMENT, "carried_records");
             while carried > 0 {
-                match reader.next()? {
+                match reader.next().map_err(|error| in_segment(number, error))? {
                     Some(Item::Event(_)) => carried -= 1,
                     Some(Item::Comment(_)) => {}
                     None => return Err(self.error(number, "truncated within the records that restore its live state")),
@@ -288,7 +296,8 @@ impl EventSource for SegmentReader {
     fn next(&mut self) -> Result<Option<Item<'_>>> {
         while !self.is_over {
             let Self { current: Some(current), offsets, event, comment, .. } = self else { break };
-            let is_event = match current.next()? {
+            let number = self.next - 1;
+            let is_event = match current.next().map_err(|error| in_segment(number, error))? {
                 Some(Item::Event(read)) => {
                     event.set(&offsets.apply(&read));
                     true
@@ -311,7 +320,10 @@ impl EventSource for SegmentReader {
     fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()> {
         while !self.is_over {
             let Self { current: Some(current), offsets, .. } = self else { break };
-            current.give(&mut Shifted { sink, offsets })?;
+            let mut shifted = Shifted { sink, offsets, has_failed: false };
+            let given = current.give(&mut shifted);
+            let is_of_segment = !shifted.has_failed;
+            given.map_err(|error| if is_of_segment { in_segment(self.next - 1, error) } else { error })?;
             self.end()?;
         }
         Ok(())
@@ -347,12 +359,16 @@ impl EventSource for SegmentReader {
 struct Shifted<'s, T: ?Sized> {
     sink: &'s mut T,
     offsets: &'s mut Offsets,
+    /// Whether the sink returned an error.
+    has_failed: bool,
 }
 
 impl<T: EventSink + ?Sized> EventSink for Shifted<'_, T> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        self.sink.event(&self.offsets.apply(event))
+        let given = self.sink.event(&self.offsets.apply(event));
+        self.has_failed |= given.is_err();
+        given
     }
 
     fn coming(&mut self, addresses: &[u64]) {
@@ -360,7 +376,9 @@ impl<T: EventSink + ?Sized> EventSink for Shifted<'_, T> {
     }
 
     fn comment(&mut self, text: &[u8]) -> Result<()> {
-        self.sink.comment(text)
+        let given = self.sink.comment(text);
+        self.has_failed |= given.is_err();
+        given
     }
 
     /// Ignores the user metadata of the segment, because the reader combines those of all segments.

@@ -135,7 +135,7 @@ fn directories_that_are_not_whole() {
     fs::copy(file(2), file(3)).unwrap();
     refused("000003.mtf: wrong name: the file contains segment 2");
     fs::write(file(3), &third[..third.len() / 2]).unwrap();
-    refused("000003.mtf: truncated");
+    refused("segment 000003.mtf: offset");
     fs::write(file(3), b"foreign").unwrap();
     refused("000003.mtf");
     let trace = folder.path("one.mtf");

@@ -9,7 +9,7 @@ mod trace;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use hatf_trace::forms::{FORMS, Form, HEAP};
+use hatf_trace::forms::{FORMS, Form, HEAP, Segments};
 use hatf_trace::{Error, Result};
 use hatf_view::profile::{PROFILES, ProfileForm};
 use metatf_cli::number;
@@ -223,11 +223,11 @@ fn of_name(output: &Path) -> Result<Target> {
     }))
 }
 
-/// Replaces each directory with the traces in it, sorted by name.
+/// Replaces each directory with the traces in it, sorted by name. A directory of segments is one trace.
 fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut traces = Vec::new();
     for path in paths {
-        if !path.is_dir() {
+        if !path.is_dir() || Segments::list(path).is_ok_and(|segments| !segments.is_empty()) {
             traces.push(path.clone());
             continue;
         }

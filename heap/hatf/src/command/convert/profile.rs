@@ -71,7 +71,7 @@ fn read(options: &Convert, path: &Path) -> Result<Vec<HeapProfile>> {
             return read_all(path, input);
         }
         // Data that was read from a pipe to detect a profile cannot be read again as a trace.
-        if !path.is_file() {
+        if !path.is_file() && input.folder().is_none() {
             let advice = "to create a profile from a trace in a pipe, specify the format of the trace with --from";
             return Err(Error::Trace(format!("{}: not a heap profile; {advice}", input.name()).into()));
         }
