@@ -149,7 +149,7 @@ fn look(input: &[u8]) {
     let _ = compiler.finish();
     let mut out = Vec::new();
     let (heap, (report, (collected, leaks))) = analysis.into_parts();
-    let (counts, live, report) = (report.site_counts(), report.live_by_site(), report.report(&heap));
+    let (counts, over_time, report) = (report.site_counts(), report.live_by_site(), report.report(&heap));
     printed(&report, &mut out);
     let folding = Folding { skip: vec!["n".to_owned()], whole: bytes % 3 == 0, ..Folding::default() };
     let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
@@ -186,7 +186,7 @@ fn look(input: &[u8]) {
     let side = Side { recorded: &recorded, places: &places, groups: &groups };
     let sides = &[side, side];
     let sides = if bytes % 8 == 1 { &sides[..1] } else { &sides[..] };
-    let facts = Facts { report: &report, places: &places, groups: &groups, counts: &counts, live: &live };
+    let facts = Facts { report: &report, places: &places, groups: &groups, counts: &counts, live: &over_time };
     let sentences = facts.sentences();
     if bytes % 4 == 1 {
         let page = HeapPage { title: "input", sides, sentences, has_functions: bytes % 3 != 1, below, threads: 1 };
