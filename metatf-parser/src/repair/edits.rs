@@ -96,6 +96,11 @@ impl<'t> Words<'t> {
         Words { known, names, numbers }
     }
 
+    /// Returns the names in the text and the words of the language.
+    pub(super) fn all(&self) -> impl Iterator<Item = &'t str> {
+        self.names.iter().chain(&self.known).copied()
+    }
+
     fn is_known(&self, word: &str) -> bool {
         self.known.contains(&word) || self.names.contains(&word)
     }

@@ -1,10 +1,12 @@
-//! Repairs of syntax errors: a search for the cheapest edit of a few tokens that makes an item valid.
+//! Repairs of mistakes. For a syntax error, this is a search for the cheapest edit of a few tokens that makes an item
+//! valid. [`meaning`] searches for edits that resolve other mistakes.
 //!
 //! The search begins at the token that the grammar rejects. It tries edits of the tokens there in the order of their
 //! costs, and continues after an edit that moves the mistake further. The grammar checks only the item and its
 //! neighbors. If it accepts them, the whole text is checked, so that of several edits one with a meaning is suggested.
 
 mod edits;
+mod meaning;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -44,16 +46,20 @@ const MOST_CERTAIN: u32 = 10;
 /// A function that parses and checks a text without repairs.
 pub(crate) type Check<'c> = &'c dyn Fn(&[u8]) -> (Option<Dtd>, Finished);
 
-/// Returns the diagnostics with repairs in place of hints that only describe the grammar.
+/// Returns the diagnostics with repairs in place of hints that only describe the grammar, and with edits.
 pub(crate) fn improve(text: &[u8], finished: Finished, check: Check) -> Vec<Diagnostic> {
     let source = Source::new(text);
+    meaning::improve(&source, syntax(&source, finished, check), check)
+}
+
+fn syntax(source: &Source, finished: Finished, check: Check) -> Vec<Diagnostic> {
     let is_candidate = |found: &Diagnostic| finished.is_general(found) && found.code.is_syntax();
     let indices = (0..finished.diagnostics.len()).filter(|index| is_candidate(&finished.diagnostics[*index]));
     let indices: Vec<usize> = indices.take(MOST_REPAIRS).collect();
     let Some(whole) = source.all().filter(|text| !indices.is_empty() && text.len() <= MOST_BYTES) else {
         return finished.diagnostics;
     };
-    let Some(lexed) = lexer::lex(whole, source.start, &mut Reporter::new(&source)) else {
+    let Some(lexed) = lexer::lex(whole, source.start, &mut Reporter::new(source)) else {
         return finished.diagnostics;
     };
     let context = Context { text: whole, lexed: &lexed, before: mistakes(&finished.diagnostics), check };
