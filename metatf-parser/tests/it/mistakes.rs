@@ -51,6 +51,38 @@ fn each_mistake_has_a_line_to_write() {
     }
 }
 
+/// Editors can apply the lines of most hints for mistakes that are not syntax errors.
+#[test]
+fn lines_are_edits() {
+    let path = metatf_test::root().join("metatf-parser/tests/mistakes.txt");
+    let table = std::fs::read_to_string(&path).unwrap();
+    let (mut lines, mut edits) = (0, 0);
+    for (_, text, _) in cases(&table) {
+        let all = parse("", text.as_bytes()).diagnostics;
+        let has_line = |d: &&Diagnostic| d.help.as_ref().is_some_and(|help| help.contains("write `"));
+        for found in all.iter().filter(|d| !d.code.as_str().starts_with("E00")).filter(has_line) {
+            lines += 1;
+            edits += usize::from(found.suggestion.is_some());
+        }
+    }
+    println!("{edits} of {lines}");
+    assert!(lines > 100 && edits * 100 > lines * 75, "{edits} of {lines}");
+}
+
+/// One edit may resolve several mistakes, and is suggested for each of them.
+#[test]
+fn one_edit_for_several_mistakes() {
+    let text = b"section log 1 { r: (path: u16 sectionOffset 2) { tag.value = 4; } }\n\
+        section paths 1 { p: (vfield: text); }\n";
+    let found = parse("", text).diagnostics;
+    let helps: Vec<_> = found.iter().map(|d| (d.code.as_str(), d.help.as_deref())).collect();
+    let wanted = [("E0701", Some("write `section paths 2 {` in line 2")), ("E0102", Some("write `section paths 2 {`"))];
+    assert_eq!(helps, wanted);
+    assert_eq!(found[0].suggestion, found[1].suggestion);
+    let edited = found[0].suggestion.as_ref().unwrap().apply(text).unwrap();
+    assert!(parse("", &edited).dtd.is_some());
+}
+
 /// An edit that `--fix` makes never adds an error or replaces it with another.
 #[test]
 fn fixes_improve() {
