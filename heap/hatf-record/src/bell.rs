@@ -121,6 +121,12 @@ impl Header {
         Work::ALL.into_iter().filter(|work| self.is_asleep(*work)).for_each(|work| self.ring_in_any_case(work));
     }
 
+    /// Returns whether the process rings no bells.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.silent.load(Ordering::SeqCst) != 0
+    }
+
     /// Returns whether a thread sleeps until there is work of this kind. Unlike [`Self::ring`], may miss a thread that
     /// has just lain down.
     #[inline]
@@ -147,7 +153,7 @@ impl Header {
 
 /// Wakes the threads that wait on a futex word.
 #[cfg(not(all(loom, test)))]
-fn wake(word: &AtomicU32) {
+pub(crate) fn wake(word: &AtomicU32) {
     // SAFETY: `errno` of this thread; a futex word that stays mapped during the call, and no other pointers.
     unsafe {
         let errno = libc::__errno_location();
@@ -159,7 +165,7 @@ fn wake(word: &AtomicU32) {
 
 /// Does nothing, because nobody sleeps in a model.
 #[cfg(all(loom, test))]
-fn wake(_: &AtomicU32) {}
+pub(crate) fn wake(_: &AtomicU32) {}
 
 #[cfg(all(test, not(loom)))]
 mod tests {

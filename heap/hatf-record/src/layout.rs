@@ -154,14 +154,23 @@ shared! {
         pub python: AtomicU32,
         /// The maximum size of a process's stack table in MiB.
         pub stack_room: AtomicU32,
-        /// The number of functions of a statically linked allocator whose calls are recorded at function entry.
+        /// The number of functions of the last program image's statically linked allocator whose calls are recorded at
+        /// function entry.
         pub linked: AtomicU32,
         /// Nonzero after an `exec` begins, until the new program loads the recorder.
         pub becomes: AtomicU32,
         /// In the first process's spool: the reasons why processes could not be followed, as bits numbered by
         /// [`crate::NotFollowed`].
         pub not_followed_why: AtomicU32,
-        _before_next: [AtomicU32; 5],
+        /// The number of program images that have such functions.
+        pub linked_images: AtomicU32,
+        /// Whether a program image asks `hatf` for a plan: see [`crate::linked`].
+        pub plans: AtomicU32,
+        /// The number of plans for which the process has asked.
+        pub(crate) plans_asked: AtomicU32,
+        /// The number of the last plan for which the process has asked and that `hatf` has written.
+        pub(crate) plans_given: AtomicU32,
+        _before_next: [AtomicU32; 1],
         /// The number of chunks examined so far by threads looking for a ready chunk.
         pub(crate) next: AtomicU64,
         _before_ready: [AtomicU64; 15],

@@ -1,8 +1,11 @@
-//! Instructions to the recorder for functions of a statically linked allocator. `hatf record` generates them from the
-//! program's symbol table and writes them to a file next to the spool.
+//! Plans for the recorder: the functions of a statically linked allocator. `hatf record` generates a plan from the
+//! program's symbol table and writes it to a file next to the first process's spool.
 //!
-//! The file contains a [`Source`] followed by a [`Patch`] per function. All numbers are little-endian. The recorder
-//! only changes code that matches the file; everything else stays unchanged.
+//! The file contains a [`Source`] followed by a [`Patch`] per function, or by nothing if no function can be recorded.
+//! All numbers are little-endian. The recorder only changes code that matches the file; everything else stays unchanged.
+//!
+//! If there is no file for its program yet, a starting process asks `hatf` for a plan by [a number](Header::ask_plan) in
+//! its spool, and waits for a limited time. All later processes that execute the same program find the file.
 //!
 //! # Examples
 //!
@@ -27,6 +30,18 @@
 //! assert_eq!((read, Patch::from_bytes(rest.try_into()?)), (source, Some(patch)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+
+use crate::bell::{Work, wake};
+use crate::layout::Header;
+use crate::sync::Ordering;
+
+/// The value of [`Header::plans`] if no plans are written. This is the initial value.
+pub const NO_PLANS: u32 = 0;
+/// The value of [`Header::plans`] if a process waits for the plan for its program.
+pub const PLANS: u32 = 1;
+/// The value of [`Header::plans`] after a process has waited in vain. Until `hatf` writes the next plan, processes ask,
+/// but do not wait.
+pub const PLANS_LATE: u32 = 2;
 
 /// The number of bytes replaced at the start of a function: a jump with a four-byte displacement.
 pub const JUMP_BYTES: usize = 5;
@@ -92,7 +107,7 @@ impl Role {
 }
 
 /// The file that contains the functions, identified by its metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
     /// The device of the file.
     pub device: u64,
@@ -151,12 +166,17 @@ pub const SOURCE_BYTES: usize = 48;
 pub const PATCH_BYTES: usize = 16 + TAKEN_MAX + MOVED_MAX + 16 * FIXES_MAX;
 
 impl Source {
+    /// Returns the numbers in the order in which they occur in a file and in its name.
+    #[must_use]
+    pub const fn numbers(&self) -> [u64; 5] {
+        [self.device, self.inode, self.bytes, self.changed.0, self.changed.1]
+    }
+
     /// Encodes the source for the start of the file.
     #[must_use]
     pub fn to_bytes(self) -> [u8; SOURCE_BYTES] {
         let mut bytes = [0; SOURCE_BYTES];
-        let words = [MAGIC, self.device, self.inode, self.bytes, self.changed.0, self.changed.1];
-        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+        for (place, word) in bytes.chunks_exact_mut(8).zip([MAGIC].into_iter().chain(self.numbers())) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes
@@ -223,6 +243,41 @@ impl Patch {
             && fixes.is_some_and(|fixes| {
                 fixes.iter().all(|fix| usize::from(fix.at) + 4 <= moved && usize::from(fix.end) <= moved)
             })
+    }
+}
+
+impl Header {
+    /// Asks `hatf` for the plan for the program of this process. Returns the number of the plan. Called by the recorder.
+    pub fn ask_plan(&self) -> u32 {
+        let number = self.plans_asked.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+        self.ring(Work::Events);
+        number
+    }
+
+    /// Returns the number of the last written plan.
+    #[must_use]
+    pub fn given_plan(&self) -> u32 {
+        self.plans_given.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of the plan for which the process has asked, unless that plan has been written.
+    #[inline]
+    #[must_use]
+    pub fn asked_plan(&self) -> Option<u32> {
+        let asked = self.plans_asked.load(Ordering::Acquire);
+        (asked != self.plans_given.load(Ordering::Relaxed)).then_some(asked)
+    }
+
+    /// Tells the process that the plan with this number has been written, if it can be.
+    pub fn give_plan(&self, number: u32) {
+        self.plans_given.store(number, Ordering::Release);
+        wake(&self.plans_given);
+    }
+
+    /// Returns the address of the futex word that changes when a plan has been written.
+    #[must_use]
+    pub const fn plan_futex(&self) -> *mut u32 {
+        self.plans_given.as_ptr()
     }
 }
 

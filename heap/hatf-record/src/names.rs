@@ -30,6 +30,7 @@ pub const ONLY_MODULES: &str = "only-modules";
 /// The prefix of a followed process's directory in the first process's directory. The prefix is followed by the process
 /// ID, `-`, and the start time of the process in kernel ticks since boot.
 pub const PROCESS: &str = "process-";
-/// The functions of an allocator that is statically linked into the program, in the first process's directory: see
-/// [`crate::linked`].
-pub const LINKED: &str = "linked";
+/// The prefix of a file in the first process's directory that contains the plan for the statically linked allocator of a
+/// program: see [`crate::linked`]. The prefix is followed by [the numbers](crate::linked::Source::numbers) that identify
+/// the program, separated by `-`.
+pub const LINKED: &str = "linked-";

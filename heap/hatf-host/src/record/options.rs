@@ -97,8 +97,10 @@ pub struct RecordOptions<'a> {
     /// Whether Python allocates each object with `malloc`, unless the environment specifies otherwise, so that each
     /// object is recorded.
     pub python_objects: bool,
-    /// The program's statically linked allocator whose calls are recorded, too.
+    /// The program's statically linked allocator, which the trace names.
     pub linked_in: Option<&'a LinkedIn>,
+    /// Whether calls to statically linked allocators are recorded, too, in each process.
+    pub record_linked_in: bool,
     /// Data stored next to the spool, for use when a trace is made later: see
     /// [`Spooled::about`](super::Spooled::about).
     pub about: serde_json::Value,
@@ -142,6 +144,7 @@ impl Default for RecordOptions<'_> {
             python: false,
             python_objects: false,
             linked_in: None,
+            record_linked_in: false,
             about: serde_json::Value::Null,
             follower: None,
             follow_most: FOLLOW_MOST,

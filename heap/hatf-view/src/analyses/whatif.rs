@@ -113,9 +113,10 @@ impl Observer for Simulated {
 #[derive(Default)]
 struct Program {
     known_by: KnownBy,
-    /// A function of the allocator that is statically linked into the first program, and the allocator's name, if
-    /// known.
+    /// A function of the allocator that is statically linked into a program image, and the allocator's name, if known.
     linked_in: Option<(String, Option<String>)>,
+    /// The 1-based number of the program image that contains it.
+    linked_image: u64,
     images: u64,
     libc: Option<String>,
     pages: PageFollower,
@@ -158,7 +159,7 @@ impl Observer for Program {
             EventKind::Image { .. } => {
                 self.images += 1;
                 self.known_by = KnownBy::Assumed;
-                if self.images > 1 {
+                if self.images > self.linked_image {
                     self.linked_in = None;
                 }
                 self.pages.image();
@@ -176,6 +177,7 @@ impl Observer for Program {
         let linked = user_metadata.get("linked_in").filter(|linked| linked.is_object());
         if let Some(linked) = linked {
             self.linked_in = text(&linked["function"]).map(|function| (function, text(&linked["allocator"])));
+            self.linked_image = linked["image"].as_u64().unwrap_or(1);
         }
     }
 }

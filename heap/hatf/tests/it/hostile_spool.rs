@@ -59,6 +59,8 @@ fn a_spool_that_is_cut_off() {
 
 /// Offsets of words in the spool header, of its chunk states, and of the words that limit a stack table.
 const CONDITIONS: u64 = 80;
+const LINKED: u64 = 224;
+const LINKED_IMAGES: u64 = 236;
 const NEXT: u64 = 256;
 const STATES: u64 = 512;
 const LEVELS: u64 = 24;
@@ -88,14 +90,24 @@ fn levels_without_end(_: &fs::File, stacks: &fs::File, _: u32) {
     write(stacks, LEVELS, &[u32::MAX; 2]);
 }
 
+/// Requests and announces plans for statically linked allocators without end.
+fn plans_without_end(events: &fs::File, _: &fs::File, round: u32) {
+    write(events, LINKED, &[round]);
+    write(events, LINKED_IMAGES, &[round, round | 1, round.wrapping_mul(7), u32::MAX]);
+}
+
 /// If another process writes arbitrary words while the program runs, the program behaves as it does alone.
 #[test]
 fn words_of_another_process() {
-    let attacks: [(&str, Attack); 3] =
-        [("conditions", every_condition), ("states", far_and_nobody_s), ("levels", levels_without_end)];
+    let attacks: [(&str, Attack); 4] = [
+        ("conditions", every_condition),
+        ("states", far_and_nobody_s),
+        ("levels", levels_without_end),
+        ("plans", plans_without_end),
+    ];
     // The shell stores strings and functions call each other, before and after the address space is limited.
     let script = "f() { x=$x$1; y=$1; [ $1 = 0 ] || f $(($1 - 1)); }; g() { i=0; while [ $i -lt $1 ]; do i=$((i + 1)); x=; f 7; done; }; \
-        echo $HATF_SPOOL > spool.new; mv spool.new spool; g 100; until [ -e go ]; do g 20; done; ulimit -v 60000; g 100; exit 7";
+        echo $HATF_SPOOL > spool.new; mv spool.new spool; g 100; until [ -e go ]; do g 20; done; cat go; ulimit -v 60000; g 100; exit 7";
     for (name, attack) in attacks {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))

@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used)]
 
 use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::common::{hatf, invariants, source};
 use hatf_trace::forms::TraceReader;
@@ -211,7 +213,132 @@ fn a_stripped_program() {
     }
 }
 
-/// The functions stay unchanged with `--no-linked-in` and in programs that other programs start.
+/// Returns the traces of all processes of the recording in `trace.mtf`.
+fn traces(folder: &Folder) -> Vec<PathBuf> {
+    let others = std::fs::read_dir(folder.join("trace.processes")).into_iter().flatten();
+    let others = others.map(|entry| entry.unwrap().path());
+    let others = others.filter(|path| path.extension().is_some_and(|extension| extension == "mtf"));
+    others.chain([folder.join("trace.mtf")]).collect()
+}
+
+/// Calls are recorded in each process, however it was started. Programs started at the same time share a plan.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn each_process_is_recorded() {
+    let folder = Folder::new();
+    folder.write(
+        "start.c",
+        r#"#include <spawn.h>
+        #include <string.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        extern char **environ;
+        int main(int count, char **arguments)
+        {
+            int status;
+            pid_t child;
+            if (!strcmp(arguments[1], "spawn"))
+                posix_spawn(&child, arguments[2], NULL, NULL, arguments + 2, environ);
+            else if ((child = !strcmp(arguments[1], "vfork") ? vfork() : fork()) == 0) {
+                execv(arguments[2], arguments + 2);
+                _exit(99);
+            }
+            return count == 3 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+        }"#,
+    );
+    let Some(program) = built(&folder, "gcc", &["-O2", "-DPREFIX=_rjem_", "-DJEMALLOC"], &LINKED) else { return };
+    let (first, program) = (folder.join("first"), program.to_str().unwrap().to_owned());
+    std::fs::copy(&program, &first).unwrap();
+    let Some(start) = built(&folder, "gcc", &[], &[&folder.path("start.c")]) else { return };
+    // The compiler has replaced the program.
+    std::fs::rename(&start, folder.join("start")).unwrap();
+    std::fs::rename(&first, &program).unwrap();
+    let start = folder.path("start");
+    let trace = folder.path("trace.mtf");
+    for (command, processes) in [
+        (&["sh", "-c", "\"$0\"; exit 7", &program][..], 2),
+        (&["sh", "-c", "exec \"$0\"", &program], 2),
+        (&["env", "A=B", &program], 2),
+        (&["sh", "-c", "\"$0\" & \"$0\" & \"$0\" & wait; sh -c \"$0; exit 7\"", &program], 8),
+        (&[&start, "fork", &program], 2),
+        (&[&start, "vfork", &program], 2),
+        (&[&start, "spawn", &program], 2),
+        (&[&program], 2),
+    ] {
+        // The other options matter neither for how a process starts nor for the plan.
+        let options = [&[][..], &["--stacks"], &["--keep", "600s"]];
+        for options in &options[..if processes == 8 { 3 } else { 1 }] {
+            let what = format!("{command:?} {options:?}");
+            let run = hatf([&["record", "-o", &trace], *options, &["--"], command].concat()).exits(7);
+            assert!(!run.err.contains("linked allocator") && !run.err.contains("ld.so"), "{what}: {}", run.err);
+            let mut said: Vec<_> = run.text().lines().map(counts).collect();
+            let found = traces(&folder).into_iter().map(|trace| (blocks(&trace), trace)).collect::<Vec<_>>();
+            let recorded = found.iter().filter(|((begun, ..), _)| *begun > 0);
+            let mut held: Vec<_> = recorded.map(|((begun, ended, _), _)| (*begun, *ended)).collect();
+            said.sort_unstable();
+            held.sort_unstable();
+            assert_eq!((held.len(), held), (processes, said), "{what}");
+            for ((begun, ..), trace) in found {
+                assert_eq!(invariants::broken(&trace), Vec::<String>::new(), "{what}");
+                let trace = trace.to_str().unwrap();
+                let report = hatf(["report", trace]).exits(0).text();
+                assert!(!report.contains("are missing, because"), "{what}: {report}");
+                let whatif = hatf(["whatif", trace, "--format", "json"]).exits(0).text();
+                let whatif: serde_json::Value = serde_json::from_str(&whatif).unwrap();
+                let is_named = whatif["now"]["known_by"]["linked_in"] == "_rjem_malloc";
+                assert_eq!(is_named, begun > 0, "{what}: {}", whatif["now"]);
+            }
+            std::fs::remove_dir_all(folder.join("trace.processes")).ok();
+        }
+    }
+}
+
+/// A starting program waits only briefly for a plan from a killed or stopped `hatf`, and runs as it does by itself.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn nobody_writes_a_plan() {
+    let folder = Folder::new();
+    let Some(program) = built(&folder, "gcc", &["-O2", "-DPREFIX=_rjem_"], &LINKED) else { return };
+    let other = folder.join("other");
+    std::fs::copy(&program, &other).unwrap();
+    for (signal, longest) in [(libc::SIGKILL, 5), (libc::SIGSTOP, 20)] {
+        let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"))
+            .args(["record", "--patience", "100ms", "--spool", &folder.path(""), "-o", &folder.path("trace.mtf")])
+            .args(["--", "sh", "-c"])
+            .arg("echo ready; read go; \"$0\"; \"$1\"; \"$0\"; echo over; read go; exit 7")
+            .args([&program, &other])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(hatf.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert_eq!(lines.next().unwrap(), "ready");
+        let mut input = hatf.stdin.take().unwrap();
+        let send = |signal| {
+            // SAFETY: a child that has not been waited for.
+            unsafe { libc::kill(hatf.id().try_into().unwrap(), signal) };
+        };
+        // Otherwise, nothing in the spool shows yet that `hatf` was killed.
+        std::thread::sleep(Duration::from_millis(500));
+        send(signal);
+        let begun = Instant::now();
+        input.write_all(b"go\n").unwrap();
+        let said: Vec<_> = lines.by_ref().take_while(|line| line != "over").map(|line| counts(&line)).collect();
+        assert_eq!(said.len(), 6, "{said:?}");
+        assert!(said.iter().all(|(begun, ended)| *ended > 1000 && begun > ended), "{said:?}");
+        assert!(begun.elapsed() < Duration::from_secs(longest), "{:?}", begun.elapsed());
+        send(libc::SIGCONT);
+        input.write_all(b"go\n").unwrap();
+        let ended = hatf.wait_with_output().unwrap();
+        let err = String::from_utf8(ended.stderr).unwrap();
+        assert!(!err.contains("ld.so"), "{err}");
+        let said = "program has a statically linked allocator (_rjem_malloc), whose calls are not recorded";
+        assert_eq!(err.contains(said), signal == libc::SIGSTOP, "{err}");
+    }
+}
+
+/// The functions stay unchanged with `--no-linked-in`, in all processes.
 #[test]
 fn what_is_not_recorded_is_said() {
     let folder = Folder::new();
@@ -225,8 +352,23 @@ fn what_is_not_recorded_is_said() {
     let report = hatf(["report", &path]).exits(0).text();
     assert!(report.contains("are missing, because it has a statically linked allocator (_rjem_malloc)"), "{report}");
     assert!(!report.contains("Everything was freed"), "{report}");
-    let run = hatf(["record", "-o", &path, "--", "sh", "-c", &format!("{program}; exit 7")]).exits(7).says(said);
-    assert!(run.err.contains("they are recorded only in the program that hatf record starts itself"), "{}", run.err);
+    let twice = format!("{program}; {program}; exit 7");
+    let run = hatf(["record", "--no-linked-in", "-o", &path, "--", "sh", "-c", &twice]).exits(7).says(said);
+    assert!(run.err.contains("because of --no-linked-in; 4 processes executed the program\n"), "{}", run.err);
+    assert_eq!(run.err.matches("linked allocator").count(), 1, "{}", run.err);
+}
+
+/// In programs that other programs start, too, functions that cannot be patched stay unchanged, and `hatf` says so.
+#[test]
+fn what_is_refused_in_a_child_is_said() {
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    let Some(program) = built(&folder, "gcc", &["-O1", "-DLOOPS"], &["linked_enemies.c"]) else { return };
+    let run = hatf(["record", "-o", &trace, "--", "sh", "-c", "\"$0\"; exit 7", program.to_str().unwrap()]).exits(7);
+    let said =
+        "has a statically linked allocator (tc_malloc), whose calls are not recorded: tc_malloc contains a branch";
+    assert!(cfg!(not(target_arch = "x86_64")) || run.err.contains(said), "{}", run.err);
+    assert_eq!(run.err.matches("linked allocator").count(), 1, "{}", run.err);
 }
 
 /// `hatf` reports processes that execute a program without loading the recorder.

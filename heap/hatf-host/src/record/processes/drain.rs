@@ -1,7 +1,6 @@
 //! Writes the trace while the program runs, shortly after its events occur.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::path::PathBuf;
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use super::outcome::Recorded;
 use super::process::{End, Process, ProcessEnd};
 use super::python_version::PythonVersion;
 use crate::record::order::{Encode, Keep, LastPart, MemorySamples, Moment, Timeline, clock_name};
-use crate::record::program::{LinkedIn, NotRecordedReason, linked_in};
+use crate::record::program::{LinkedIn, NotRecordedReason, Plans, linked_in};
 use crate::record::spool::{Naps, OomKills, Returned, SpoolFile};
 use hatf_trace::Result;
 use hatf_trace::event::{EventSink, UserMetadata};
@@ -68,6 +67,8 @@ pub(crate) struct Drain<'a> {
     pub(crate) flushed: u64,
     /// The program that the process executed without loading the recorder, if any.
     pub(crate) last_program: LastProgram,
+    /// The plans for statically linked allocators.
+    pub(crate) plans: &'a Plans<'a>,
 }
 
 /// Settings for keeping the last part of a recording.
@@ -161,6 +162,7 @@ impl Drain<'_> {
                 (safe, newest) = (newest, now);
             }
             self.last_program.look(self.spool.header(), self.process.id());
+            self.plans.look(self.spool.header(), self.process.id());
             self.end_threads();
             let given = self.encode.round(safe.stamp, ROUND);
             if self.encode.sink.error.is_some() {
@@ -231,6 +233,7 @@ impl Drain<'_> {
             }
             let id = self.process.id();
             self.last_program.look(header, id);
+            self.plans.look(header, id);
             let since = last_part.since(&mut moments, now);
             let (chunks, another) = last_part.tend(self.spool, since, |task| is_gone(id, task));
             if another && let Err(error) = keeping.file.write_lasting(&last_part.to_json()) {
@@ -403,9 +406,19 @@ impl Drain<'_> {
         if end.is_sigkill() && kills.is_some_and(OomKills::has_new) {
             counts.insert("oom_kill".to_owned(), true.into());
         }
-        let linked = header.linked.load(Ordering::Relaxed);
-        let own_allocator = own_allocator(&self.encode.sink.programs).filter(|_| linked == 0);
-        if let Some(LinkedIn { program, function, .. }) = &own_allocator {
+        let allocators: Vec<_> =
+            self.encode.sink.programs.iter().filter_map(|path| linked_in(path.as_os_str())).collect();
+        let has_linked = header.linked_images.load(Ordering::Relaxed) > 0;
+        // If an image of the process has recorded functions, the other images may still not have any.
+        let is_unrecorded = |allocator: &&LinkedIn| allocator.is_refused() || !has_linked;
+        let unrecorded: Vec<_> = allocators.iter().filter(is_unrecorded).cloned().collect();
+        let recorded = allocators.iter().find(|allocator| !is_unrecorded(allocator));
+        if let Some(linked) = recorded.filter(|_| header.linked.load(Ordering::Relaxed) > 0) {
+            let mut linked = linked.to_json();
+            linked["image"] = self.encode.translator.images().into();
+            counts.insert("linked_in".to_owned(), linked);
+        }
+        if let Some(LinkedIn { program, function, .. }) = unrecorded.first() {
             counts.insert(
                 "own_allocator".to_owned(),
                 json!({"program": program.to_string_lossy(), "function": function}),
@@ -421,7 +434,7 @@ impl Drain<'_> {
             repairs,
             images: self.encode.translator.images(),
             programs: self.encode.sink.programs,
-            linked,
+            unrecorded,
             left,
             became,
             waits,
@@ -439,11 +452,6 @@ impl Drain<'_> {
             sink_error: self.encode.sink.error,
         }
     }
-}
-
-/// Returns the first allocator that is linked into one of the programs.
-fn own_allocator(programs: &BTreeSet<PathBuf>) -> Option<LinkedIn> {
-    programs.iter().find_map(|program| linked_in(program.as_os_str()))
 }
 
 /// Returns whether a thread of a process has ended.

@@ -21,6 +21,7 @@ use super::outcome::Recorded;
 use super::process::{End, OtherProcess, Process, is_alive};
 use super::unrecorded_children::{Children, UnrecordedProgram};
 use crate::record::order::{Encode, Keep, MemorySampler, MemorySamples, Moment, Timeline};
+use crate::record::program::Plans;
 use crate::record::spool::{Keeper, Naps, Returned, SpoolFile};
 use hatf_trace::event::EventSink;
 use hatf_trace::{Error, Result};
@@ -96,6 +97,7 @@ pub(crate) struct Shared<'a> {
     /// The spool of the first process.
     pub(crate) first: Spool<'a>,
     pub(crate) file: &'a SpoolFile,
+    pub(crate) plans: &'a Plans<'a>,
     pub(crate) progress: Progress,
 }
 
@@ -280,6 +282,7 @@ impl Shared<'_> {
                 flush: self.flush,
                 flushed: 0,
                 last_program: LastProgram::default(),
+                plans: self.plans,
             };
             let (end, recorded) = std::thread::scope(|scope| {
                 let _stop = OnDrop(|| returned.stop());

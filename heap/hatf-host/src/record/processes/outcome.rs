@@ -12,6 +12,7 @@ use hatf_record::{NotFollowed, Stop};
 
 use super::python_version::PythonVersion;
 use super::unrecorded_children::UnrecordedProgram;
+use crate::record::program::LinkedIn;
 use crate::record::spool::SpoolFile;
 use hatf_trace::Error;
 
@@ -36,8 +37,8 @@ pub struct Recorded {
     pub images: u64,
     /// The files of the images.
     pub programs: BTreeSet<PathBuf>,
-    /// The number of functions of a statically linked allocator whose calls were recorded.
-    pub linked: u32,
+    /// The statically linked allocators of these programs whose calls were not recorded.
+    pub unrecorded: Vec<LinkedIn>,
     /// Whether the process executed another program that did not load the recorder.
     pub left: bool,
     /// That program, if known.

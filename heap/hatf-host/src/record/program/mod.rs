@@ -4,11 +4,13 @@
 mod executable;
 mod linked;
 mod not_recorded;
+mod plans;
 mod sanitizer;
 mod symbols;
 
 pub use linked::{LinkedIn, linked_in};
 pub(crate) use not_recorded::has_address_sanitizer;
 pub use not_recorded::{NotRecorded, NotRecordedReason, not_recorded};
+pub(crate) use plans::Plans;
 pub(crate) use sanitizer::{ADDRESS_OPTIONS, behind_another};
 pub(crate) use symbols::Symbols;

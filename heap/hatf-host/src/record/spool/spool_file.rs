@@ -337,13 +337,15 @@ fn remove(folder: &OwnFolder) {
         PROGRAMS,
         ONLY_THREADS,
         ONLY_MODULES,
-        LINKED,
         CONTROL,
         WATCHED,
         REFUSED,
     ] {
         folder.remove(name);
     }
+    let names = fs::read_dir(folder.path()).into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.starts_with(LINKED)).for_each(|name| folder.remove(&name));
     let _ = fs::remove_dir(folder.path());
 }
 

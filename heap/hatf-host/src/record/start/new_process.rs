@@ -14,6 +14,7 @@ use crate::record::processes::{
     Control, ControlSignals, Drain, DumpInto, End, EndedSpool, LastProgram, NotRecordedProcesses, OnDrop, Outcome,
     Process, Progress, Shared,
 };
+use crate::record::program::Plans;
 use crate::record::spool::{Keeper, READY_FIRST, Returned};
 use hatf_trace::event::EventSink;
 use hatf_trace::{Error, Result};
@@ -53,6 +54,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
     let mut encode = set_up.encode(&samples, sink);
     let control = Control::new(options.control, file.folder().path(), clock);
+    let plans = Plans::new(file);
     let shared = options.follower.map(|follower| Shared {
         follower,
         most: options.follow_most,
@@ -65,6 +67,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         flush: options.flush,
         first: spool,
         file,
+        plans: &plans,
         progress: Progress::default(),
     });
     let signals = ControlSignals::take(options.toggle_signal, options.dump_signal);
@@ -104,6 +107,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             flush: options.flush,
             flushed: 0,
             last_program: LastProgram::default(),
+            plans: &plans,
         };
         let outcome = drain.run(origin, || forwarding.child_is_gone());
         returned.stop();

@@ -17,6 +17,7 @@ use crate::record::processes::{
     Control, ControlSignals, Drain, DumpInto, End, EndedSpool, LastProgram, NotRecordedProcesses, OnDrop, OtherProcess,
     Outcome, Process, began, is_alive,
 };
+use crate::record::program::Plans;
 use crate::record::spool::{Keeper, Naps, READY_FIRST, Returned};
 use hatf_trace::event::EventSink;
 use hatf_trace::{Error, Result};
@@ -48,6 +49,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     let mut encode = set_up.encode(&samples, sink);
     let control = Control::new(options.control, file.folder().path(), clock);
     let signals = ControlSignals::take(options.toggle_signal, options.dump_signal);
+    let plans = Plans::new(file);
     let began = began(process);
     // Nothing is recorded until all calls reach the hooks.
     header.ask(true);
@@ -97,6 +99,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
             flush: options.flush,
             flushed: 0,
             last_program: LastProgram::default(),
+            plans: &plans,
         };
         let outcome = drain.run(origin, || ended.store(true, Ordering::SeqCst));
         ended.store(true, Ordering::SeqCst);

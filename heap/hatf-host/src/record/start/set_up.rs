@@ -1,6 +1,6 @@
 //! The resources of a recording, prepared before the program runs or a running process is attached to.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use super::shared_file::SharedFile;
 use crate::record::options::RecordOptions;
 use crate::record::order::{Encode, Keep, MemorySamples, Moment, Timeline, choose_clock};
 use crate::record::processes::{CHUNKS_EACH, DumpInto, Keeping, Origin, Scope};
-use crate::record::program::LinkedIn;
+use crate::record::program::{LinkedIn, Plans};
 use crate::record::spool::{LIBRARY, SpoolFile, create_stack_file};
 use hatf_trace::event::EventSink;
 use hatf_trace::{Error, Result};
@@ -59,15 +59,15 @@ impl SetUp {
                 file.write_names(file_name, list)?;
             }
         }
-        if let Some(plan) = options.linked_in.and_then(LinkedIn::plan) {
-            file.write(names::LINKED, plan)?;
+        if options.record_linked_in {
+            Plans::new(&file).begin(command.first().map_or(OsStr::new(""), OsString::as_os_str));
         }
         let library = SharedFile::create("libhatf_record.so", RECORDER)?;
         file.write(LIBRARY, library.path().as_bytes())?;
         let clock = options.stamps.unwrap_or_else(choose_clock);
         let start = Moment::now(clock);
-        let linked_in = options.linked_in.filter(|linked_in| linked_in.plan().is_some());
-        let linked_in = linked_in.map(|linked| json!({"function": linked.function, "allocator": linked.allocator}));
+        let linked_in = options.linked_in.filter(|linked_in| !linked_in.is_refused());
+        let linked_in = linked_in.map(LinkedIn::to_json);
         let (sample, private, linked_in) = (options.sample, options.private, linked_in.unwrap_or_default());
         let scope = Scope { sample, private, labels: options.labels.clone(), only: only(options), linked_in };
         let origin = Origin::now(command, file.folder().path(), start, scope);

@@ -188,6 +188,8 @@ fn begin_session(is_image: bool) -> Option<()> {
             None => header.stackless.store(1, Ordering::Relaxed),
         }
     }
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    crate::preload::attach::linked::note(header);
     settings::heed(header, &first_events)?;
     process::note_program();
     session::begin(spool.keep(), process, image)

@@ -47,33 +47,34 @@ pub(crate) fn decide(first: &Header, first_events: &Path) {
 /// so that a forked child can report that it is not followed even if it can no longer open the spool.
 static FIRST_HEAD: AtomicPtr<Header> = AtomicPtr::new(null_mut());
 
+/// Returns the header of the first process's spool while processes are followed.
+pub(crate) fn first() -> Option<&'static Header> {
+    // SAFETY: null, or a header that stays mapped.
+    unsafe { FIRST_HEAD.load(Ordering::Acquire).as_ref() }
+}
+
 /// Returns whether `hatf record` was killed.
 pub(crate) fn recorder_is_gone() -> bool {
-    // SAFETY: null, or a header that stays mapped.
-    let first = unsafe { FIRST_HEAD.load(Ordering::Acquire).as_ref() };
-    first.is_some_and(|first| first.keeper.load(Ordering::Relaxed) & KEEPER_GONE != 0)
+    first().is_some_and(|first| first.keeper.load(Ordering::Relaxed) & KEEPER_GONE != 0)
 }
 
 /// Wakes the thread of `hatf` that looks for new processes, if it sleeps.
 pub(crate) fn ring() {
-    // SAFETY: null, or a header that stays mapped.
-    if let Some(first) = unsafe { FIRST_HEAD.load(Ordering::Acquire).as_ref() } {
+    if let Some(first) = first() {
         first.ring(Work::Processes);
     }
 }
 
 /// Makes all recorded processes silent towards that thread, because this process may soon have a system call filter.
 pub(crate) fn silence() {
-    // SAFETY: null, or a header that stays mapped.
-    if let Some(first) = unsafe { FIRST_HEAD.load(Ordering::Acquire).as_ref() } {
+    if let Some(first) = first() {
         first.silence();
     }
 }
 
 /// Counts this process, which was just forked, as not followed.
 pub(crate) fn not_followed(why: NotFollowed) {
-    // SAFETY: null, or a header that stays mapped.
-    if let Some(first) = unsafe { FIRST_HEAD.load(Ordering::Acquire).as_ref() } {
+    if let Some(first) = first() {
         count_not_followed(first, why);
         first.answered.fetch_add(1, Ordering::Release);
     }
@@ -209,6 +210,7 @@ fn set(header: &Header, first: &Header) {
         (&header.stack_depth, &first.stack_depth),
         (&header.stack_room, &first.stack_room),
         (&header.extras, &first.extras),
+        (&header.plans, &first.plans),
         (&header.toggle_signal, &first.toggle_signal),
         (&header.dump_signal, &first.dump_signal),
     ];

@@ -363,6 +363,7 @@ fn record<'a>(
         python: options.python.is_some(),
         python_objects: options.python == Some(PythonBlocks::Objects),
         linked_in: known.linked_in.filter(|_| !options.no_linked_in),
+        record_linked_in: !options.no_linked_in && options.pid.is_none(),
         when_full: match options.when_full() {
             options::WhenFull::Wait => WhenFull::Wait,
             options::WhenFull::Drop => WhenFull::Drop,

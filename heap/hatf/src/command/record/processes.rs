@@ -1,6 +1,5 @@
 //! The traces of processes that a recorded program creates, in a directory that also contains a list of them.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hatf_host::record::{
-    DumpInto, End, FollowedOutcome, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded,
+    DumpInto, End, FollowedOutcome, FollowedProcess, Follower, LinkedIn, Outcome, PythonVersion, RecordInto, Recorded,
     UnrecordedProgram, path_from_json, path_to_json,
 };
 use hatf_trace::{Error, Result};
@@ -74,7 +73,7 @@ struct Written {
     single_frames: u64,
     left: u64,
     became: Vec<UnrecordedProgram>,
-    programs: BTreeSet<PathBuf>,
+    unrecorded: Vec<LinkedIn>,
     pythons: Vec<PythonVersion>,
     /// Names of complete traces.
     traces: Vec<String>,
@@ -194,9 +193,9 @@ impl<'a> Processes<'a> {
         self.written().became.clone()
     }
 
-    /// Returns the program files of the processes.
-    pub(super) fn programs(&self) -> BTreeSet<PathBuf> {
-        self.written().programs.clone()
+    /// Returns the statically linked allocators whose calls were not recorded, once for each process.
+    pub(super) fn unrecorded(&self) -> Vec<LinkedIn> {
+        self.written().unrecorded.clone()
     }
 
     /// Returns the complete traces as pairs of directory and name.
@@ -295,7 +294,7 @@ impl Follower for Processes<'_> {
             written.single_frames += outcome.recorded.single_frames;
             written.left += u64::from(outcome.recorded.left);
             written.became.extend(outcome.recorded.became.clone());
-            written.programs.extend(outcome.recorded.programs.iter().cloned());
+            written.unrecorded.extend(outcome.recorded.unrecorded.iter().cloned());
             written.pythons.extend(outcome.recorded.python);
             written.traces.extend((!failure).then_some(named));
         }

@@ -1,5 +1,6 @@
 //! Messages that `hatf record` prints at the end.
 
+use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -34,10 +35,10 @@ pub(super) struct Known<'a> {
 
 /// Warns that calls to an allocator are not recorded, and suggests a solution.
 pub(super) fn print_not_recorded(linked_in: &LinkedIn) {
-    crate::command::print_message(&format!(
-        "{linked_in}; link it as a shared library, or use hatf_record::Recording in Rust"
-    ));
+    print_message(&format!("{linked_in}{ADVICE}"));
 }
+
+const ADVICE: &str = "; link it as a shared library, or use hatf_record::Recording in Rust";
 
 /// Prints the summary line and the warnings that were not printed before the program ran.
 pub(super) fn print_summary(
@@ -178,26 +179,27 @@ fn print_unrecorded(programs: &[UnrecordedProgram]) {
 
 /// Warns about programs with a linked-in allocator whose calls were not recorded.
 fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Processes<'_>>, known: Known<'_>) {
-    if let Some(linked_in) = known.linked_in.filter(|linked_in| !linked_in.is_refused()) {
-        if options.no_linked_in {
-            print_message(&format!("{linked_in}, because of --no-linked-in"));
-        } else if outcome.recorded.linked == 0 && outcome.recorded.images > 0 {
-            print_not_recorded(linked_in);
-        }
-    }
-    let mut programs = processes.map(Processes::programs).unwrap_or_default();
-    programs.extend(outcome.recorded.programs.iter().cloned());
+    let mut unrecorded = outcome.recorded.unrecorded.clone();
+    unrecorded.extend(processes.map(Processes::unrecorded).unwrap_or_default());
     let file = |path: &Path| std::fs::canonicalize(path).ok();
-    let first = known.linked_in.and_then(|linked_in| file(&linked_in.program));
-    for program in programs.iter().filter(|program| first.is_none() || file(program) != first) {
-        if let Some(linked_in) = hatf_host::record::linked_in(program.as_os_str()) {
-            let can_be = if linked_in.is_refused() {
-                ""
-            } else {
-                "; they are recorded only in the program that hatf record starts itself"
-            };
-            print_message(&format!("{linked_in}{can_be}"));
-        }
+    // The user was told before the first program ran that its allocator cannot be recorded.
+    let told = known.linked_in.filter(|first| first.is_refused()).and_then(|first| file(&first.program));
+    unrecorded.retain(|linked_in| told.is_none() || file(&linked_in.program) != told);
+    let mut counts: BTreeMap<&Path, (&LinkedIn, u64)> = BTreeMap::new();
+    for linked_in in &unrecorded {
+        counts.entry(&linked_in.program).or_insert((linked_in, 0)).1 += 1;
+    }
+    for (linked_in, processes) in counts.into_values() {
+        let why = if options.no_linked_in {
+            ", because of --no-linked-in"
+        } else if linked_in.is_refused() {
+            ""
+        } else {
+            ADVICE
+        };
+        let times =
+            if processes == 1 { String::new() } else { format!("; {processes} processes executed the program") };
+        print_message(&format!("{linked_in}{why}{times}"));
     }
 }
 

@@ -16,13 +16,13 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
 use hatf_record::linked::{JUMP_BYTES, PATCHES_MAX, Patch, Role, Source, TAKEN_MAX};
 use memchr::memmem;
 use object::elf::STT_GNU_IFUNC;
 use object::read::ReadCache;
 use object::{Architecture, Object, ObjectSection, ReadRef, SectionKind};
+use serde_json::{Value, json};
 
 use super::executable::{has_recorder, open};
 use super::sanitizer::Sanitizer;
@@ -52,8 +52,13 @@ impl LinkedIn {
         self.plan.is_err()
     }
 
+    /// Returns the allocator as in the user metadata of a trace.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"function": self.function, "allocator": self.allocator})
+    }
+
     /// Returns the plan that the recorder reads.
-    pub(crate) fn plan(&self) -> Option<&[u8]> {
+    pub(super) fn plan(&self) -> Option<&[u8]> {
         self.plan.as_deref().ok()
     }
 }
@@ -76,16 +81,19 @@ impl fmt::Display for LinkedIn {
 #[must_use]
 pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
     let (path, file) = open(program)?;
-    let key = (path, file.metadata().ok()?.modified().ok()?);
-    let mut searched = SEARCHED.lock().unwrap_or_else(PoisonError::into_inner);
-    searched.entry(key).or_insert_with_key(|(path, _)| search(path, &file)).clone()
+    searched(path, &file)?.1
 }
 
-/// A program file and the time of its last change.
-type Searched = (PathBuf, SystemTime);
+/// Searches for an allocator in a program as [`linked_in`] does. Also returns the identity of the program's file.
+pub(super) fn searched(path: PathBuf, file: &File) -> Option<(Source, Option<LinkedIn>)> {
+    let source = source(file)?;
+    let mut searched = SEARCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = searched.entry((path, source)).or_insert_with_key(|(path, _)| search(path, file));
+    Some((source, found.clone()))
+}
 
 /// The results for programs that were searched. Many processes of a recording execute the same program.
-static SEARCHED: Mutex<BTreeMap<Searched, Option<LinkedIn>>> = Mutex::new(BTreeMap::new());
+static SEARCHED: Mutex<BTreeMap<(PathBuf, Source), Option<LinkedIn>>> = Mutex::new(BTreeMap::new());
 
 /// Searches for an allocator in a program file.
 fn search(path: &Path, file: &File) -> Option<LinkedIn> {
