@@ -296,6 +296,26 @@ fn killed_while_it_records() {
     running.ends();
 }
 
+/// A sleeping program is released at once, whenever the interrupt comes.
+#[test]
+fn interrupts_at_any_time() {
+    let folder = Folder::new();
+    let Some(mut program) = program(&folder, "attached") else { return };
+    let mut running = Running::start(&mut program);
+    let mut times = Vec::new();
+    for round in 0..50 {
+        let recording = Recording::of(&running.id(), &folder.path("trace.mtf"), &[]);
+        std::thread::sleep(Duration::from_millis(round * 7));
+        let begun = Instant::now();
+        recording.interrupted();
+        times.push(begun.elapsed());
+    }
+    // Writing the trace to a busy disk takes time, too.
+    assert!(times.iter().all(|time| *time < Duration::from_secs(5)), "{times:?}");
+    running.works();
+    running.ends();
+}
+
 /// If the process ends during the recording, `hatf` writes the trace and exits with the status of the process.
 #[test]
 fn it_ends_first() {

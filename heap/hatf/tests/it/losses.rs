@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -233,4 +234,40 @@ fn a_limit_of_files_is_named() {
     shell.args(["-c", script, env!("CARGO_BIN_EXE_hatf"), &folder.path("trace.mtf")]);
     let run = run(&mut shell).exits(125).says("File too large").says("ulimit -f");
     assert!(!run.err.contains("free some space"), "{}", run.err);
+}
+
+/// After `hatf` was killed, the program fills only a part of the spool. The lost events are counted.
+#[test]
+fn a_killed_recorder_leaves_a_small_spool() {
+    const PAIRS: u64 = 5_000_000;
+    let folder = Folder::new();
+    let source = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(\"ready\"); fflush(stdout); getchar();\n\
+        for (long n = 0; n < PAIRS; n++) { void *volatile block = malloc(24); free(block); }\n\
+        puts(\"done\"); return 0; }\n";
+    let flag = format!("-DPAIRS={PAIRS}");
+    let Some(program) = compiled(&folder, "pairs", source, &["-O1", &flag]) else { return };
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["record", "-o", &folder.path("trace.mtf"), "--spool-size", "256MiB", "--spool"])
+        .arg(&*folder)
+        .arg("--")
+        .arg(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut input, mut output) = (recorder.stdin.take().unwrap(), recorder.stdout.take().unwrap());
+    output.read_exact(&mut [0; 6]).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    input.write_all(b"\n").unwrap();
+    let mut said = String::new();
+    output.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "done\n");
+    let spool = spools(&folder).pop().unwrap();
+    let used = fs::metadata(spool.join("events")).unwrap().blocks() * 512;
+    // Up to 32 MiB were ready in advance.
+    assert!((60 << 20..100 << 20).contains(&used), "{used} bytes");
+    let (records, lost) = counts(&recover(&spool, &folder.join("whole.mtf")).exits(0));
+    assert!((2 * PAIRS..2 * PAIRS + 100).contains(&(records + lost)) && lost > PAIRS / 2, "{records}, {lost}");
 }

@@ -17,6 +17,11 @@ use crate::spool::Chunk;
 /// chunks are usually ready within this time.
 const SHORT: u64 = 50_000_000;
 
+/// The part of the chunks that may be in use if more memory is requested after `hatf` was killed.
+const GONE_PART: usize = 8;
+/// The number of chunks that may be in use in any case, which amounts to 64 MiB.
+const GONE_LEAST: usize = (64 << 20) / CHUNK_BYTES;
+
 impl Session {
     /// Returns whether the recorded events have no reader and never will.
     #[cfg(feature = "preload")]
@@ -136,6 +141,10 @@ impl Session {
     /// Takes a chunk that nobody has made ready, and allocates its memory, because touching it on a full disk would
     /// kill the process.
     fn absent_chunk(&self) -> Option<Chunk<'static>> {
+        // The memory stays in use until the user calls `hatf recover`, which may be never.
+        if self.spool.taken().count() >= (self.spool.chunks() / GONE_PART).max(GONE_LEAST) {
+            return None;
+        }
         let number = self.spool.take_absent()?;
         let chunk = self.use_chunk(number)?;
         let memory = core::ptr::from_ref(chunk.head()).cast_mut().cast::<libc::c_void>();
