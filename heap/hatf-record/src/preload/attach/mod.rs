@@ -10,4 +10,4 @@ mod deep_bind;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod inject;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-pub(crate) mod linked;
+mod linked;

@@ -189,7 +189,7 @@ fn begin_session(is_image: bool) -> Option<()> {
         }
     }
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-    crate::preload::attach::linked::note(header);
+    super::patched::note(header);
     settings::heed(header, &first_events)?;
     process::note_program();
     session::begin(spool.keep(), process, image)

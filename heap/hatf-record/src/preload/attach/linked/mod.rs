@@ -16,7 +16,7 @@ mod program;
 
 use core::ffi::c_void;
 use core::ptr::{null, with_exposed_provenance_mut};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
 use crate::clock::nanoseconds;
 use crate::layout::{Header, KEEPER_GONE};
@@ -24,7 +24,7 @@ use crate::linked::{NO_PLANS, PATCH_BYTES, PATCHES_MAX, PLANS_LATE, Patch, SOURC
 use crate::names;
 use crate::preload::platform::own_stack::MappedStack;
 use crate::preload::platform::{files, memory};
-use crate::preload::session::{follow, origin};
+use crate::preload::session::{follow, origin, patched};
 use crate::preload::spool::session::Session;
 use entry::{Site, note_registers};
 use program::{Program, pages_of, protect};
@@ -34,25 +34,14 @@ const FILE_MAX: usize = SOURCE_BYTES + PATCHES_MAX * PATCH_BYTES;
 /// The maximum time in nanoseconds to wait for a plan. Searching a large program takes a second.
 const LONGEST: u64 = 5_000_000_000;
 
-/// The number of patched functions of this program image. A forked child inherits the functions.
-static PATCHED: AtomicU32 = AtomicU32::new(0);
-
 /// Redirects the calls to a statically linked allocator, if there is one that can be redirected. This runs on a mapped
 /// stack because the program's stack may be small.
 pub(crate) fn begin(session: &Session) {
     let header = session.spool.header();
     let patched = MappedStack::new().and_then(|stack| stack.run(|| patch(header))).flatten().unwrap_or(0);
-    PATCHED.store(u32::try_from(patched).unwrap_or(u32::MAX), Ordering::Relaxed);
     if patched > 0 {
-        note(header);
+        patched::set(header, u32::try_from(patched).unwrap_or(u32::MAX));
     }
-}
-
-/// Stores the number of patched functions in the header of a spool.
-pub(crate) fn note(header: &Header) {
-    let patched = PATCHED.load(Ordering::Relaxed);
-    header.linked.store(patched, Ordering::Relaxed);
-    header.linked_images.fetch_add((patched > 0).into(), Ordering::Relaxed);
 }
 
 /// Returns the number of patched functions.
