@@ -23,6 +23,7 @@ fn run() -> ExitCode {
         #[cfg(feature = "watch")]
         command::Command::Watch(options) => command::watch::run(&options),
         command::Command::Inspect(options) => command::inspect::run(&options),
+        command::Command::Agent(options) => command::agent::run(&options),
         command::Command::Cc(options) => command::cc::run(&options),
         command::Command::Recover(options) => command::recover::run(&options),
         command::Command::Report(options) => command::report::run(&options),

@@ -2,6 +2,7 @@
 //!
 //! This file is long because it contains the help texts of many options, which are easier to compare side by side.
 
+pub(crate) mod agent;
 pub(crate) mod analyses;
 pub(crate) mod anonymize;
 pub(crate) mod cc;
@@ -61,6 +62,7 @@ Record:
   record         Run a program, or attach to one, and record its heap in a trace
   watch          Watch a program's heap live while it runs
   inspect        Show what the memory of a running process consists of, without a recording
+  agent          Record running processes by policy, and upload their traces
   recover        Complete the trace of an interrupted recording
   cc             Compile a program so that its loads and stores are counted
   symbolize      Write function names into a trace, so that it can be read elsewhere
@@ -161,6 +163,7 @@ pub(crate) enum Command {
     #[cfg(feature = "watch")]
     Watch(watch::Watch),
     Inspect(inspect::Inspect),
+    Agent(agent::Agent),
     Cc(cc::Cc),
     Recover(recover::Recover),
     Report(Report),

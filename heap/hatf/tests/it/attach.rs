@@ -17,13 +17,13 @@ use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, PATIENCE, skip};
 
 /// A running program that works on request.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     answers: BufReader<std::process::ChildStdout>,
 }
 
 impl Running {
-    fn start(program: &mut Command) -> Self {
+    pub(crate) fn start(program: &mut Command) -> Self {
         let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap());
         let mut running = Self { child, answers };
@@ -38,20 +38,20 @@ impl Running {
     }
 
     /// Has the program do one round of work.
-    fn works(&mut self) {
+    pub(crate) fn works(&mut self) {
         writeln!(self.child.stdin.as_mut().unwrap(), "work").unwrap();
         assert_eq!(self.answer(), "done\n");
     }
 
     /// Ends the program. Checks its exit status and that no block is corrupt.
-    fn ends(mut self) {
+    pub(crate) fn ends(mut self) {
         drop(self.child.stdin.take());
         let mut rest = String::new();
         self.answers.read_to_string(&mut rest).unwrap();
         assert_eq!((rest.as_str(), self.child.wait().unwrap().code()), ("0 damaged\n", Some(7)));
     }
 
-    fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         self.child.id().to_string()
     }
 }
@@ -141,7 +141,7 @@ fn found(trace: &str) -> Found {
     found
 }
 
-fn program(folder: &Folder, name: &str) -> Option<Command> {
+pub(crate) fn program(folder: &Folder, name: &str) -> Option<Command> {
     let program = compiled(folder, name, &["-rdynamic"])?;
     let plugin = folder.join("plugin.so");
     let built = Command::new("cc")

@@ -1,5 +1,6 @@
 //! Tests of the recorder and of the laboratory commands, in one binary.
 
+mod agent;
 mod allocator;
 mod analyses;
 mod attach;

@@ -118,7 +118,7 @@ fn what_a_terminal_obeys_is_shown() {
     assert_eq!(names["report_version"], 1);
     // These commands print nothing from a trace, or only from one that they record or write. The screen of `hatf watch` is
     // tested in watch.rs. `sql` requires an engine that is missing here.
-    let others = ["sql", "run", "record", "watch", "inspect", "cc", "recover", "tour", "help"];
+    let others = ["sql", "run", "record", "watch", "inspect", "agent", "cc", "recover", "tour", "help"];
     let help = hatf(["--help"]).exits(0).text();
     let commands = help.split("Options:").next().unwrap();
     for line in commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {

@@ -50,6 +50,9 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 }
 
 fn run_program(options: &Options) -> Result<u8> {
+    if let Some(agent) = options.agent {
+        end_with(agent)?;
+    }
     let report = || HeapTracker::new(ReportBuilder::new()).with_sizes_only();
     let mut analysis = options.report.then(report);
     let of_process = options.pid.map(hatf_host::record::command_of_process).transpose()?;
@@ -108,6 +111,10 @@ fn run_program(options: &Options) -> Result<u8> {
         let summary = Summary::new(&builder, &heap, &Folding::default());
         print_into(&summary, stderr_width(), &mut stderr(Style::Text))
     });
+    if options.agent.is_some() && outcome.recorded.images > 0 {
+        let text = serde_json::json!({ "events": outcome.recorded.events, "lost": lost }).to_string();
+        let _ = metatf_cli::stdout(Style::Data).write_all(text.as_bytes());
+    }
     // The program ran, so return its status and only print other failures.
     let mut code = outcome.exit_code();
     if code == 0 && outcome.recorded.images == 0 && outcome.followed == 0 {
@@ -137,6 +144,16 @@ fn run_program(options: &Options) -> Result<u8> {
         ));
     }
     Ok(if code == 0 { FAILED } else { code })
+}
+
+/// Interrupts this process when its parent, the agent, ends.
+fn end_with(agent: u32) -> Result<()> {
+    let problem = || Error::system("the end of the agent");
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))
+        .map_err(|error| problem()(error.into()))?;
+    // The agent may have ended before.
+    let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get().cast_unsigned());
+    if parent == Some(agent) { Ok(()) } else { Err(Error::Trace("the agent has ended".into())) }
 }
 
 /// Records to a file. The file gets its name only after the program has started, so an existing file is left unchanged

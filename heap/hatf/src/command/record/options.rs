@@ -235,6 +235,11 @@ pub(crate) struct Record {
     #[arg(long, value_name = "PID", value_parser = number(1..=u32::MAX), conflicts_with_all = ["command", "follow", "no_follow", "follow_most"], help_heading = "Processes")]
     pub(crate) pid: Option<u32>,
 
+    /// Process ID of the `hatf agent` that started this recording. The recording ends with the agent, and its outcome is
+    /// printed to standard output as a JSON object.
+    #[arg(long, hide = true, requires = "pid", value_name = "PID")]
+    pub(crate) agent: Option<u32>,
+
     /// Program and its arguments.
     #[arg(
         required_unless_present = "pid",
