@@ -34,7 +34,7 @@ fn mistakes_in_a_policy_are_explained() {
         ("directory = \"x\"\n[[rule]]\naction = \"full\"\nsample = \"1MiB\"", "rule 1: `sample` requires"),
         ("directory = \"x\"\n[[rule]]\naction = \"sampled\"\nsample = \"x\"", "rule 1: invalid value 'x'"),
         ("directory = \"x\"\n[[rule]]\naction = \"full\"\noptions = [\"--satcks\"]", "found `--satcks`"),
-        ("directory = \"x\"\n[[rule]]\naction = \"full\"\noptions = [\"-o\", \"y\"]", "rule 1: the argument '--output"),
+        ("directory = \"x\"\n[[rule]]\naction = \"full\"\noptions = [\"-o\", \"y\"]", "found `-o y`"),
     ] {
         fs::write(&path, text).unwrap();
         hatf(["agent", "--check", &path]).exits(1).says(why);

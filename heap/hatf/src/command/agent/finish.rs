@@ -11,6 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hatf_host::record::Spooled;
 use hatf_trace::{Error, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -23,6 +24,8 @@ use crate::command::print_message;
 const LOOK: Duration = Duration::from_millis(50);
 /// Maximum delay before a retry.
 const RETRY_MAX: Duration = Duration::from_secs(3600);
+/// Maximum number of attempts to complete a trace from a spool, which may be corrupt.
+const RECOVERIES: u32 = 10;
 /// Interval at which the thread looks for work if there is none.
 const IDLE: Duration = Duration::from_secs(3600);
 
@@ -32,6 +35,8 @@ struct Job {
     at: Instant,
     delay: Duration,
     is_converted: bool,
+    /// Number of attempts to complete the trace from the spool of a killed recorder.
+    recoveries: u32,
 }
 
 /// The thread that converts and uploads files.
@@ -56,7 +61,13 @@ pub(super) fn start(finish: Finish, place: &Place, counters: &Arc<Counters>) -> 
             let wait = next.map_or(IDLE, |at| at.saturating_duration_since(Instant::now()));
             match files.recv_timeout(wait) {
                 Ok(file) => {
-                    jobs.push(Job { file, at: Instant::now(), delay: finisher.finish.retry, is_converted: false });
+                    jobs.push(Job {
+                        file,
+                        at: Instant::now(),
+                        delay: finisher.finish.retry,
+                        is_converted: false,
+                        recoveries: 0,
+                    });
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -76,6 +87,13 @@ impl Finisher {
             return true;
         }
         if !job.is_converted && job.file.extension().is_some_and(|extension| extension == "mtf") {
+            recover(&job.file, self.finish.timeout);
+            // The recorded program may still use the spool until it ends or is recorded again.
+            if Spooled::of_trace(&job.file).is_some() && job.recoveries < RECOVERIES {
+                job.recoveries += 1;
+                job.at = Instant::now() + self.finish.retry;
+                return false;
+            }
             self.finish.convert.iter().for_each(|form| self.convert(&job.file, form));
         }
         job.is_converted = true;
@@ -122,6 +140,13 @@ impl Finisher {
         let mut words = self.finish.upload.iter().map(|word| word.replace("{file}", &path));
         let Some(program) = words.next() else { return Ok(()) };
         run(Command::new(program).args(words), self.finish.timeout)
+    }
+}
+
+/// Completes the trace of a killed recorder from its spool. For a complete trace, the command fails and does nothing.
+fn recover(trace: &Path, timeout: Duration) {
+    if let Ok(hatf) = std::env::current_exe() {
+        let _ = run(Command::new(hatf).arg("recover").arg(trace).stderr(Stdio::null()), timeout);
     }
 }
 

@@ -40,26 +40,26 @@ Examples:
 
 A policy:
   directory = \"/var/lib/hatf\"
-  scan = \"5s\"                                  interval between searches for processes
-  metrics = \"127.0.0.1:9464\"                   counters for Prometheus; or the path of a socket
+  scan = \"5s\"                                  # interval between searches for processes
+  metrics = \"127.0.0.1:9464\"                   # counters for Prometheus; or a socket path
 
-  [budget]                                     for all recordings together
-  cpu = 50                                     percent of a core
+  [budget]                                     # for all recordings together
+  cpu = 50                                     # percent of a core
   memory = \"256MiB\"
   disk = \"2GiB\"
   recordings = 8
 
   [finish]
-  convert = [\"pprof\"]                          as in hatf convert --to
+  convert = [\"pprof\"]                          # as in hatf convert --to
   upload = [\"rclone\", \"copy\", \"{file}\", \"store:heap\"]
-  delete = true                                after the upload
+  delete = true                                # after the upload
 
-  [[rule]]                                     the first rule that matches decides
-  name = \"redis-*\"                             file name of the executable; also command, cgroup, user
-  action = \"sampled\"                           off, sampled or full
+  [[rule]]                                     # the first rule that matches decides
+  name = \"redis-*\"                             # executable; also command, cgroup, user
+  action = \"sampled\"                           # off, sampled or full
   sample = \"512KiB\"
   time = \"10min\"
-  options = [\"--stacks\"]                       further options of hatf record")]
+  options = [\"--stacks\"]                       # further options of hatf record")]
 pub(crate) struct Agent {
     /// Print the running processes and the rules that match them, and record nothing.
     #[arg(long)]

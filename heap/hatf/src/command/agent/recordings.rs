@@ -25,7 +25,7 @@ pub(super) const TICKS_PER_SECOND: u64 = 100;
 /// Period over which CPU time is averaged.
 const PERIOD: Duration = Duration::from_secs(10);
 /// Delay before a failed recording is repeated, which doubles with each failure.
-const RETRY: Duration = Duration::from_secs(60);
+const RETRY: Duration = Duration::from_secs(5);
 /// Maximum number of recordings of a process that fail.
 const FAILURES_MAX: u32 = 8;
 /// Maximum time that a recording may take to end. After that, it is killed.
@@ -98,7 +98,7 @@ impl<'a> Recordings<'a> {
             if of.action == Action::Off || is_past || is_active || !has_room {
                 continue;
             }
-            let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
             self.count += 1;
             // The name of an executable is chosen by its user.
             let name: String = found.name.chars().filter(|c| c.is_ascii_alphanumeric() || "_-".contains(*c)).collect();
