@@ -85,7 +85,11 @@ const CASES: &[(&str, &str, u8)] = &[
     ("hatf inspect", "hatf inspect 4294967295", 1),
     ("hatf inspect", "hatf inspect heap.mtf", 1),
     ("hatf inspect", "hatf inspect", 2),
-    ("hatf agent", "printf 'directory = \"x\"\\n[[rule]]\\naction = \"off\"\\n' > p.toml; hatf agent --check p.toml", 0),
+    (
+        "hatf agent",
+        "printf 'directory = \"x\"\\n[[rule]]\\naction = \"off\"\\n' > p.toml; hatf agent --check p.toml",
+        0,
+    ),
     ("hatf agent", "hatf agent nothing.toml", 1),
     ("hatf agent", "hatf agent", 2),
     ("hatf report", "hatf report heap.mtf", 0),

@@ -50,7 +50,7 @@ pub struct Programs {
     pub own_allocator: Option<OwnAllocator>,
     /// The peak of the current program.
     #[serde(skip)]
-    peak: u64,
+    pub(crate) peak: u64,
 }
 
 impl Programs {
