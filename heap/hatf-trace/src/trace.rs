@@ -23,7 +23,6 @@ use std::path::Path;
 
 use metatf::container::Reader;
 
-use crate::forms::Segments;
 use crate::{Error, Result};
 
 /// The functions that open a Meta-TF trace. The default reads files without mapping them, so that another process can
@@ -67,24 +66,6 @@ impl Default for Opening {
 
 /// The file in a spool directory that contains the events.
 pub const SPOOLED_EVENTS: &str = "events";
-
-/// Checks that a path can be a trace; `-` is standard input. Returns whether it is a directory of segments.
-pub(crate) fn is_segmented(path: &Path) -> Result<bool> {
-    if path == Path::new("-") {
-        return Ok(false);
-    }
-    let name = path.display().to_string();
-    // A missing file is reported in the system's own words.
-    let found = std::fs::metadata(path).map_err(Error::system(name.clone()))?;
-    if found.is_dir() && path.join(SPOOLED_EVENTS).is_file() {
-        let advice = format!("{name} is a spool, not a trace: run `hatf recover {name}` to create its trace");
-        return Err(Error::Trace(advice.into()));
-    }
-    if found.is_dir() && !Segments::list(path).is_ok_and(|segments| !segments.is_empty()) {
-        return Err(Error::System(name, io::ErrorKind::IsADirectory.into()));
-    }
-    Ok(found.is_dir())
-}
 
 /// Returns whether the DTD embedded in a trace contains a word.
 pub(crate) fn dtd_has(trace: &Reader<'_>, word: &str) -> bool {

@@ -1,13 +1,13 @@
 //! Inputs: files or standard input, compressed or not.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use metatf::container::{Reader, WholeFile};
 
-use super::{FORMS, Form};
-use crate::trace::{Opening, is_segmented};
+use super::{FORMS, Form, Segments};
+use crate::trace::{Opening, SPOOLED_EVENTS};
 use crate::{Error, Result};
 
 /// Bytes read at a time.
@@ -356,4 +356,22 @@ impl RereadInput {
 /// Returns the name of an input for messages.
 fn input_name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Checks that a path can be a trace; `-` is standard input. Returns whether it is a directory of segments.
+fn is_segmented(path: &Path) -> Result<bool> {
+    if path == Path::new("-") {
+        return Ok(false);
+    }
+    let name = path.display().to_string();
+    // A missing file is reported in the system's own words.
+    let found = fs::metadata(path).map_err(Error::system(name.clone()))?;
+    if found.is_dir() && path.join(SPOOLED_EVENTS).is_file() {
+        let advice = format!("{name} is a spool, not a trace: run `hatf recover {name}` to create its trace");
+        return Err(Error::Trace(advice.into()));
+    }
+    if found.is_dir() && !Segments::list(path).is_ok_and(|segments| !segments.is_empty()) {
+        return Err(Error::System(name, io::ErrorKind::IsADirectory.into()));
+    }
+    Ok(found.is_dir())
 }

@@ -36,6 +36,7 @@ mod mps;
 mod mtrace;
 mod named;
 mod raw;
+mod segment_files;
 mod segments;
 mod source;
 mod text;
@@ -50,7 +51,7 @@ pub use heap::FORM as HEAP;
 pub use input::{Head, Input, RereadInput, is_program};
 pub use last_access::{EarlyFrees, FreedEarly, LastAccesses};
 pub use raw::{RAW32, RawSink, RawSource};
-pub use segments::Segments;
+pub use segment_files::Segments;
 pub use source::TraceReader;
 
 use crate::event::EventSink;

@@ -15,7 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::lab::Source;
 use super::output::show;
-use super::record::processes::{LIST, folder_of};
+use super::record::processes::LIST;
+use super::record::trace_output::folder_of;
 
 /// Maximum length of a line in the process list. The arguments of a command are at most 2 MiB.
 const LINE_MAX: u64 = 16 << 20;

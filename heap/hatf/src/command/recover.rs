@@ -11,7 +11,8 @@ use metatf_cli::{OutputFile, OutputFolder, Style, stdout};
 use serde_json::{Value, json};
 
 use super::print_message;
-use super::record::processes::{LIST, folder_of, trace_of};
+use super::record::processes::{LIST, trace_of};
+use super::record::trace_output::folder_of;
 use super::record::trace_output::{WrittenTrace, free_name, of_about};
 
 /// Complete the trace of a recording that was interrupted because `hatf record` was killed, or create it if none was

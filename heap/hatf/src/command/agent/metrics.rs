@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use hatf_trace::{Error, Result};
 
+/// Clock ticks per second of CPU times in `/proc`, which Linux fixes at 100 on all machines that `hatf` supports.
+pub(super) const TICKS_PER_SECOND: u64 = 100;
 /// Maximum number of clients at the same time. Further connections are closed.
 const CLIENTS: usize = 8;
 /// Maximum number of bytes of a request.
@@ -56,7 +58,7 @@ impl Counters {
     /// Returns the counters in Prometheus text format.
     fn text(&self) -> String {
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let cpu = number(&self.cpu_ticks) as f64 / super::recordings::TICKS_PER_SECOND as f64;
+        let cpu = number(&self.cpu_ticks) as f64 / TICKS_PER_SECOND as f64;
         let mut text = String::new();
         let mut metric = |name: &str, kind: &str, help: &str, values: &[(String, f64)]| {
             let _ = writeln!(text, "# HELP hatf_agent_{name} {help}\n# TYPE hatf_agent_{name} {kind}");

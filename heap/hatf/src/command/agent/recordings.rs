@@ -15,13 +15,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::find::{Found, Stat};
-use super::metrics::{Counters, ENDS, FAILURES};
+use super::metrics::{Counters, ENDS, FAILURES, TICKS_PER_SECOND};
 use super::policy::{Action, Policy};
 use super::{Place, remove, size};
 use crate::command::print_message;
 
-/// Clock ticks per second of CPU times in `/proc`, which Linux fixes at 100 on all machines that `hatf` supports.
-pub(super) const TICKS_PER_SECOND: u64 = 100;
 /// Period over which CPU time is averaged.
 const PERIOD: Duration = Duration::from_secs(10);
 /// Delay before a failed recording is repeated, which doubles with each failure.

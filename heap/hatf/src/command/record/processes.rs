@@ -17,23 +17,13 @@ use serde_json::{Value, json};
 
 use super::options::Record as Options;
 use super::rotation::Rotation;
-use super::trace_output::{TraceForm, TraceWriter, about, about_output, dump, full};
+use super::trace_output::{TraceForm, TraceWriter, about, about_output, dump, folder_of, full};
 use crate::command::print_message;
 
 /// Name of the process list in the directory.
 pub(crate) const LIST: &str = "processes.jsonl";
 /// Maximum number of characters of the program's name in a trace's name.
 const NAME_MAX: usize = 60;
-
-/// Returns the directory next to a trace for the traces of processes that the program created.
-pub(crate) fn folder_of(trace: &Path) -> PathBuf {
-    if trace.extension().is_some_and(|extension| extension == "mtf") {
-        return trace.with_extension("processes");
-    }
-    let mut name = trace.as_os_str().to_owned();
-    name.push(".processes");
-    name.into()
-}
 
 /// Returns the name of a process's trace, built from its number and its program. A directory of segments has no file
 /// extension.

@@ -104,7 +104,7 @@ pub(crate) fn new_folder(path: &Path) -> Result<PathBuf> {
     };
     let places = std::iter::once(path.to_owned()).chain((1..).map(numbered));
     for place in places {
-        if super::processes::folder_of(&place).exists() {
+        if super::trace_output::folder_of(&place).exists() {
             continue;
         }
         match fs::create_dir(&place) {

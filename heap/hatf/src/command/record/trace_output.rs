@@ -18,6 +18,16 @@ use serde_json::{Value, json};
 use super::options::{Record as Options, TraceFormat};
 use crate::command::print_message;
 
+/// Returns the directory next to a trace for the traces of processes that the program created.
+pub(crate) fn folder_of(trace: &Path) -> PathBuf {
+    if trace.extension().is_some_and(|extension| extension == "mtf") {
+        return trace.with_extension("processes");
+    }
+    let mut name = trace.as_os_str().to_owned();
+    name.push(".processes");
+    name.into()
+}
+
 /// A written trace that does not have its final name yet.
 pub(crate) struct WrittenTrace {
     output: OutputFile,
