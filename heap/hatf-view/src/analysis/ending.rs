@@ -1,7 +1,7 @@
 //! The end of the recorded program, and its failed requests for memory.
 
 use hatf_lab::{Heap, Observer};
-use hatf_trace::event::{Event, EventKind, UserMetadata};
+use hatf_trace::event::{Event, EventKind, SEGMENT_END, UserMetadata};
 use serde::Serialize;
 
 /// The way in which the recorded program ended.
@@ -13,6 +13,8 @@ pub enum Ending {
     Unknown,
     /// The end of the program is missing: the recorder stopped before it, or could not observe it.
     NotRecorded,
+    /// The trace is a segment of a recording that continues in the next segment.
+    Continued,
     /// The trace is a snapshot of a running process, from `hatf inspect`.
     Snapshot,
     /// The program exited.
@@ -60,6 +62,8 @@ pub struct EndObserver {
     ending: Ending,
     /// Whether `hatf record` wrote the trace.
     is_recorded: bool,
+    /// Whether the user metadata state that another segment follows.
+    is_continued: bool,
     /// Whether `hatf inspect` wrote the trace.
     is_snapshot: bool,
     last_failed: Option<FailedRequest>,
@@ -85,6 +89,7 @@ impl EndObserver {
     pub fn ending(&self) -> Ending {
         match self.ending {
             Ending::Unknown if self.is_snapshot => Ending::Snapshot,
+            Ending::Unknown if self.is_continued => Ending::Continued,
             Ending::Unknown if self.is_recorded => Ending::NotRecorded,
             Ending::Killed { .. } if self.oom_kill => Ending::OutOfMemory { limit: self.limit },
             ending => ending,
@@ -136,6 +141,7 @@ impl Observer for EndObserver {
     fn user_metadata(&mut self, user_metadata: &UserMetadata) {
         self.oom_kill |= user_metadata.get("oom_kill").is_some_and(|kill| *kill == true);
         self.limit = self.limit.or(user_metadata.get("memory_limit").and_then(serde_json::Value::as_u64));
+        self.is_continued |= user_metadata.contains_key(SEGMENT_END);
         self.is_snapshot |= user_metadata.contains_key("snapshot");
         self.is_recorded |= user_metadata.get("recorder").is_some_and(|recorder| !recorder.is_null());
     }
@@ -169,6 +175,8 @@ mod tests {
         assert_eq!(of(&[image, exit, image]), Ending::NotRecorded);
         assert_eq!(observe("host", &[image]).ending(), Ending::Unknown);
         assert_eq!(observe("snapshot", &[]).ending(), Ending::Snapshot);
+        assert_eq!(observe("segment_end", &[image]).ending(), Ending::Continued);
+        assert_eq!(observe("segment_end", &[image, exit]).ending(), Ending::Exited { status: 3 });
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub fn ending(ending: Ending, duration: u64, live: Option<u64>) -> Option<String
         Ending::Snapshot => {
             format!("A snapshot of a running process{with}; it does not contain the history of the blocks.")
         }
+        Ending::Continued => format!("The segment ends{after}{with}; the recording continues in the next segment."),
         Ending::NotRecorded => format!("The trace ends{after}{with}; it does not show how the program ended."),
         Ending::Exited { status: 0 } => format!("Exited with status 0{after}."),
         Ending::Exited { status } => format!("Exited with status {status}{after}{with}."),
@@ -71,6 +72,8 @@ mod tests {
         assert_eq!(text(Ending::OutOfMemory { limit: None }, 0, None), "Killed by the kernel's OOM killer.");
         let snapshot = "A snapshot of a running process, with 1 B live; it does not contain the history of the blocks.";
         assert_eq!(text(Ending::Snapshot, 0, Some(1)), snapshot);
+        let part = "The segment ends after 2.00 s, with 1 B live; the recording continues in the next segment.";
+        assert_eq!(text(Ending::Continued, 2_000_000_000, Some(1)), part);
         let cut = "The trace ends after 2.00 s, with 1 B live; it does not show how the program ended.";
         assert_eq!(text(Ending::NotRecorded, 2_000_000_000, Some(1)), cut);
     }
