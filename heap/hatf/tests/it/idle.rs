@@ -171,3 +171,25 @@ fn kills_at_rest() {
         assert_eq!(allocations(&trace).get(&7000), Some(&5), "round {round}");
     }
 }
+
+/// A program that sleeps until it exits ends when it exits, not at its last event.
+#[test]
+fn the_end_of_a_sleeping_program_has_its_time() {
+    let folder = Folder::new();
+    for options in [&[][..], &["--keep", "60s"], &["--no-resident"]] {
+        let trace = folder.path("trace.mtf");
+        let arguments = [&["record", "--quiet", "-o", &trace], options, &["--", "sleep", "1.5"]].concat();
+        hatf(arguments).exits(0);
+        let mut reader = TraceReader::open(trace.as_ref()).unwrap();
+        let mut ended = None;
+        while let Some(item) = reader.next().unwrap() {
+            if let Item::Event(event) = item
+                && let EventKind::Exit { .. } = event.kind
+            {
+                ended = Some(event.time);
+            }
+        }
+        assert!(ended.is_some_and(|ended| ended >= 1_400_000_000), "{options:?}: {ended:?}");
+        fs::remove_file(&trace).unwrap();
+    }
+}

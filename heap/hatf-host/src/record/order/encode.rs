@@ -9,7 +9,7 @@ use hatf_record::{Clock, Kind, Spool, SpoolEvent};
 
 use super::memory_samples::{MemorySamples, Outside, PendingSamples};
 use super::merge::Merge;
-use super::timeline::Timeline;
+use super::timeline::{Moment, Timeline};
 use super::translate::Translator;
 use crate::record::spool::{OwnFolder, StackFile};
 use hatf_trace::event::{Event, EventKind, EventSink, UserMetadata};
@@ -184,6 +184,11 @@ impl<'a> Encode<'a> {
     pub(crate) fn unreported(&self, dropped: u64) -> u64 {
         let counts = self.merge.counted();
         dropped.saturating_sub(counts.reported_lost).saturating_add(counts.gaps)
+    }
+
+    /// Sets the time of the program's end, which may be long after the last event. All events must have been passed on.
+    pub(crate) fn end_at(&mut self, end: Moment) {
+        self.timeline.time(end.stamp);
     }
 
     /// Ends the trace with the last lost events, the program's end if it is known, and the counts.

@@ -199,11 +199,13 @@ impl Drain<'_> {
         drop(woken);
         ended();
         let duration = begun.elapsed();
-        self.encode.timeline.learn(Moment::now(self.clock));
+        let now = Moment::now(self.clock);
+        self.encode.timeline.learn(now);
         while self.encode.round(u64::MAX, ROUND) > 0 {
             self.flush_if_due(&mut flushed);
         }
         self.encode.rest(u64::MAX);
+        self.encode.end_at(now);
         Ok((end, self.finish(end, duration, 0, kills.as_ref())))
     }
 
@@ -265,6 +267,7 @@ impl Drain<'_> {
         self.settle(&mut last_part);
         let kept = kept(&last_part, &self.encode.timeline, now);
         last_part.encode(&mut self.encode, u64::MAX);
+        self.encode.end_at(now);
         self.encode
             .sink
             .try_to(|sink| sink.user_metadata(&UserMetadata::from_iter([("kept_ns".to_owned(), kept.into())])));
