@@ -316,6 +316,23 @@ fn interrupts_at_any_time() {
     running.ends();
 }
 
+/// The trace of a process that sleeps until the recording ends shows how long it slept.
+#[test]
+fn the_end_of_the_recording_has_its_time() {
+    let folder = Folder::new();
+    let Some(mut program) = program(&folder, "attached") else { return };
+    let mut running = Running::start(&mut program);
+    let trace = folder.path("trace.mtf");
+    let recording = Recording::of(&running.id(), &trace, &[]);
+    std::thread::sleep(Duration::from_millis(1500));
+    recording.interrupted();
+    let report: serde_json::Value =
+        serde_json::from_slice(&hatf(["report", "--format", "json", &trace]).exits(0).out).unwrap();
+    assert!(report["duration"].as_u64() >= Some(1_400_000_000), "{report}");
+    running.works();
+    running.ends();
+}
+
 /// If the process ends during the recording, `hatf` writes the trace and exits with the status of the process.
 #[test]
 fn it_ends_first() {

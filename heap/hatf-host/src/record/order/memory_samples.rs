@@ -95,6 +95,14 @@ impl MemorySamples {
         samples.push_back((stamp.max(last), said));
     }
 
+    /// Takes the last sample of a process that is still running when its recording ends, unless it is not to be sampled.
+    /// The sample shows until when nothing else happened.
+    pub(crate) fn add_last(&self, header: &Header, process: u32, stamp: u64) {
+        if Often::of(header) != Often::Never {
+            resident_of(process).into_iter().for_each(|resident| self.add(stamp, Outside::Memory(resident)));
+        }
+    }
+
     /// Drops samples taken before a stamp.
     pub(crate) fn forget(&self, before: u64) {
         let mut samples = self.lock();

@@ -201,6 +201,7 @@ impl Drain<'_> {
         let duration = begun.elapsed();
         let now = Moment::now(self.clock);
         self.encode.timeline.learn(now);
+        self.last_sample(end, now);
         while self.encode.round(u64::MAX, ROUND) > 0 {
             self.flush_if_due(&mut flushed);
         }
@@ -263,6 +264,7 @@ impl Drain<'_> {
         let duration = begun.elapsed();
         let now = Moment::now(self.clock);
         self.encode.timeline.learn(now);
+        self.last_sample(end, now);
         self.dump_all(keeping, &mut last_part, origin, &mut dumps);
         self.settle(&mut last_part);
         let kept = kept(&last_part, &self.encode.timeline, now);
@@ -274,6 +276,13 @@ impl Drain<'_> {
         let recorded = self.finish(end, duration, last_part.reported_lost, kills.as_ref());
         let kept_short = last_part.short_of().filter(|asked| kept < *asked).map(|_| Duration::from_nanos(kept));
         Ok((end, Recorded { kept_short, not_lasting, ..recorded }))
+    }
+
+    /// Samples the memory of a process that is still running.
+    fn last_sample(&self, end: End, now: Moment) {
+        if let End::Unknown = end {
+            self.samples.add_last(self.spool.header(), self.process.id(), now.stamp);
+        }
     }
 
     /// Makes the traces requested since the last call, at most [`DUMPS`].
