@@ -163,6 +163,11 @@ fn kills_at_rest() {
             recording.wait().unwrap();
             // SAFETY: the program, which only this test ends.
             unsafe { libc::kill(child, libc::SIGKILL) };
+            // The kernel ends it a little later, and its new parent may leave it a zombie.
+            let stat = || fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            while stat().rsplit_once(')').is_some_and(|(_, state)| !state.starts_with(" Z")) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             let spool = fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
             trace = folder.join("recovered.mtf");
             hatf(["recover", spool.to_str().unwrap(), "-o", trace.to_str().unwrap()]).exits(0);
