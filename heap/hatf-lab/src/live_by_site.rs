@@ -15,7 +15,7 @@ const MOST: usize = 2 << 20;
 /// # Examples
 ///
 /// ```
-/// use hatf_lab::history::{LiveBySite, LiveBySiteBuilder};
+/// use hatf_lab::history::LiveBySiteBuilder;
 /// use hatf_lab::sites::Sites;
 /// use hatf_lab::{Objects, Observer as _};
 /// use hatf_trace::Event;
@@ -27,8 +27,8 @@ const MOST: usize = 2 << 20;
 ///         sites.event(event)
 ///     })?;
 /// }
-/// let LiveBySite { moments, values } = builder.finish(&sites);
-/// assert_eq!((moments.len(), values[0].site, values[0].bytes), (1, 7, 20));
+/// let live = builder.finish(&sites);
+/// assert_eq!((live.moments.len(), live.values[0].site, live.values[0].bytes), (1, 7, 20));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -97,7 +97,10 @@ pub(super) fn improve(source: &Source, mut diagnostics: Vec<Diagnostic>, check: 
         let is_shared = |found: &&Found| found.of == index || found.candidate.range.end < text.len();
         let removes = |found: &&Found| found.gone.get(index) == Some(&true) && is_shared(found);
         if let Some(best) = found.iter().filter(removes).min_by_key(score) {
-            changes.push((index, search.help(index, best), best.candidate.suggestion()));
+            // Of the diagnostics with this edit, the one with the mistake has it applied automatically.
+            let mut suggestion = best.candidate.suggestion();
+            suggestion.certain &= best.of == index;
+            changes.push((index, search.help(index, best), suggestion));
         }
     }
     for (index, help, suggestion) in changes {

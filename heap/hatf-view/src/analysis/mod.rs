@@ -71,6 +71,8 @@ pub struct ReportBuilder {
     threads: Threads,
     phases: Phases,
     programs: Programs,
+    /// The peak of the current program.
+    program_peak: u64,
     timeline: Timeline,
     pages: pages::Following,
     usable: Usable,
@@ -120,12 +122,14 @@ impl ReportBuilder {
         let (marks, phases, left_out) = self.phases.report(self.state(heap));
         let mut still_live = self.left.clone();
         heap.objects.live().for_each(|object| still_live.add(&object));
+        let mut programs = self.programs.clone();
+        programs.set_peak(self.program_peak);
         Report {
             ending: self.end.ending(),
             is_complete: self.end.is_complete(),
             memory_limit: self.end.memory_limit(),
             last_failed: self.end.last_failed(),
-            programs: self.programs.report(),
+            programs,
             comments: self.comments.clone(),
             totals: self.totals(heap),
             calls: self.calls.clone(),
@@ -350,7 +354,7 @@ impl Observer for ReportBuilder {
         }
         self.live = bytes;
         self.phases.note(bytes);
-        self.programs.note(bytes);
+        self.program_peak = self.program_peak.max(bytes);
         if event.time > 0 || self.now == 0 {
             self.timeline.note(self.now, bytes);
         }
@@ -383,6 +387,7 @@ impl ReportBuilder {
                 self.totals.heaps += 1;
                 self.pages.image();
                 self.threads.image(path);
+                self.programs.set_peak(std::mem::take(&mut self.program_peak));
                 self.programs.image(path, self.now);
                 let (image, path) = (self.totals.heaps, String::from_utf8_lossy(path));
                 self.comment(&format!("image {image}: {path} (process {process})"));

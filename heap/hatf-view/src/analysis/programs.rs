@@ -48,9 +48,6 @@ pub struct Programs {
     /// The program with its own allocator, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_allocator: Option<OwnAllocator>,
-    /// The peak of the current program.
-    #[serde(skip)]
-    pub(crate) peak: u64,
 }
 
 impl Programs {
@@ -67,24 +64,15 @@ impl Programs {
     }
 
     pub(super) fn image(&mut self, path: &[u8], now: u64) {
-        *self = Self { peak: 0, ..self.report() };
         if self.recorded.len() < PROGRAMS {
             let path = String::from_utf8_lossy(path).into_owned();
             self.recorded.push(ProgramReport { path, began: now, peak: 0 });
         }
     }
 
-    /// Updates the peak of the current program.
-    #[inline]
-    pub(super) fn note(&mut self, live: u64) {
-        self.peak = self.peak.max(live);
-    }
-
-    /// Returns the programs so far.
-    pub(super) fn report(&self) -> Self {
-        let mut programs = self.clone();
-        programs.recorded.last_mut().into_iter().for_each(|program| program.peak = program.peak.max(self.peak));
-        programs
+    /// Sets the peak of the current program.
+    pub(super) fn set_peak(&mut self, peak: u64) {
+        self.recorded.last_mut().into_iter().for_each(|program| program.peak = program.peak.max(peak));
     }
 
     pub(super) fn user_metadata(&mut self, user_metadata: &UserMetadata) {
