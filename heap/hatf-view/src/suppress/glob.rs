@@ -2,7 +2,7 @@
 
 /// The characters that are wildcards in a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wildcards {
+pub enum Wildcards {
     /// `*` matches any string and `?` any character.
     StarAndQuestion,
     /// Only `*` is a wildcard.
@@ -10,7 +10,17 @@ pub(super) enum Wildcards {
 }
 
 /// Returns whether `pattern` matches all of `text`, in time proportional to at most the product of their lengths.
-pub(super) fn matches(pattern: &str, text: &str, wildcards: Wildcards) -> bool {
+///
+/// # Examples
+///
+/// ```
+/// use hatf_view::suppress::{Wildcards, matches};
+///
+/// assert!(matches("redis-*", "redis-server", Wildcards::StarAndQuestion));
+/// assert!(!matches("redis-?", "redis-server", Wildcards::StarAndQuestion));
+/// ```
+#[must_use]
+pub fn matches(pattern: &str, text: &str, wildcards: Wildcards) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut place) = (0, 0);
     // The position after the last star, and the last text position from which a match was tried there.

@@ -36,6 +36,7 @@ use hatf_trace::stacks::Stacks;
 use hatf_trace::{Error, Result};
 
 pub use frame::Frame;
+pub use glob::{Wildcards, matches};
 pub use write::{Entry, SuppressionForm, write};
 
 /// Maximum size of a file in bytes.

@@ -8,6 +8,8 @@ use std::time::Duration;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use hatf_trace::{Error, Result};
+use hatf_view::suppress::Wildcards::StarAndQuestion;
+use hatf_view::suppress::matches;
 use metatf_page::units::{parse_bytes, parse_nanoseconds};
 use serde::{Deserialize, Deserializer};
 
@@ -126,7 +128,9 @@ impl Action {
 
 impl Rule {
     pub(super) fn matches(&self, found: &Found) -> bool {
-        let is = |pattern: &Option<String>, text: &str| pattern.as_ref().is_none_or(|pattern| is_match(pattern, text));
+        let is = |pattern: &Option<String>, text: &str| {
+            pattern.as_ref().is_none_or(|pattern| matches(pattern, text, StarAndQuestion))
+        };
         is(&self.name, &found.name)
             && is(&self.command, &found.command)
             && is(&self.cgroup, &found.cgroup)
@@ -213,29 +217,6 @@ fn with_suggestion(message: &str) -> String {
         Some(known) => format!("{message}; did you mean `{known}`?"),
         None => message.to_owned(),
     }
-}
-
-/// Returns whether a pattern matches a whole text. `*` matches any characters, `?` one character.
-pub(super) fn is_match(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<_>, Vec<_>) = (pattern.chars().collect(), text.chars().collect());
-    let (mut p, mut t, mut star) = (0, 0, None);
-    while let Some(c) = text.get(t) {
-        match pattern.get(p) {
-            Some('*') => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(known) if *known == '?' || known == c => (p, t) = (p + 1, t + 1),
-            _ => match star {
-                Some((at, from)) => {
-                    star = Some((at, from + 1));
-                    (p, t) = (at + 1, from + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.iter().skip(p).all(|c| *c == '*')
 }
 
 fn five_seconds() -> Duration {

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use hatf_host::record::resident_of;
 use metatf_cli::OutputFile;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -168,7 +169,7 @@ impl<'a> Recordings<'a> {
             let ticks = Stat::of(process).map_or(recording.ticks, |stat| stat.ticks);
             recording.recent = ticks.saturating_sub(recording.ticks);
             recording.ticks = ticks.max(recording.ticks);
-            recording.memory = resident(process);
+            recording.memory = resident_of(process).map_or(0, |memory| memory.resident);
             self.counters.cpu_ticks.fetch_add(recording.recent, Ordering::Relaxed);
             if recording.end.is_some_and(|end| now >= end) {
                 recording.stop("time");
@@ -255,12 +256,4 @@ impl Recording {
             let _ = kill_process(Pid::from_child(&self.child), Signal::INT);
         }
     }
-}
-
-/// Returns the resident memory of a process in bytes, or 0 if the process has ended.
-fn resident(process: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().unwrap_or(0);
-    kilobytes.saturating_mul(1024)
 }
